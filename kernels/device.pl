@@ -141,7 +141,7 @@ sub device_inlinable {
     $opaque = $version >= 15;
     $errors = {};
     %is_kernel = ();
-    my (@out, %shared, %elsewhere);
+    my (@out, %shared, %elsewhere, %variables);
     my @lines = read_lines($from);
     find_empty(\@lines);
     for (@lines) {
@@ -161,6 +161,16 @@ sub device_inlinable {
                 next;
             }
             s/, comdat(?:\(\$[^)]*\))?//;
+            if (/^\@(?!__kernel_|standin_|std|_Z[ST]|_ZN?\w*L\d|_ZN12_GLOBAL_)(\w+) = (?:external|dso_local externally_initialized) (?!\w+ \[0 x)/) {
+                my $variable = $1;
+                my $extern = / = external /;
+                refuse('a device variable of another file needs -dc: ' . `c++filt $variable` =~ s/\n//r) if $extern && !$separate;
+                if ($separate) {
+                    $variables{$variable} = $extern ? 0 : 1;
+                    push @out, s/ = dso_local / = /r;
+                    next;
+                }
+            }
             s/^(@\S+ = )(?:(?:weak|linkonce|weak_odr|linkonce_odr|common|dso_local|hidden) )+(?=.*?(?:global|constant) )/$1internal /
                 if !/ external /;
             s/^(@\S+ = internal .*global .*) undef, /$1 zeroinitializer, section "cpu.shared", /; # __shared__
@@ -187,7 +197,10 @@ sub device_inlinable {
     # With -dc a function is there for other files, by a name that the host does not have.
     my $names = join '|', sort keys %elsewhere;
     s/\@($names)(?=\()/\@cpu.device.$1/g for $names ? @out : ();
+    $names = join '|', sort keys %variables;
+    s/\@($names)(?![\w.(])/\@cpu.device.$1/g for $names ? @out : ();
     write_lines($to, @out);
+    return grep { $variables{$_} } sort keys %variables;
 }
 
 # --- After inlining ---------------------------------------------------------------------
@@ -318,32 +331,97 @@ sub zero_first {
     return defined $narrow && zero_first($narrow, $defined, $depth + 1);
 }
 
-# Blocks that the first thread reaches: the first, and what an index that is 0 there and less than something
-# else leads to.
+# Which way the first thread goes at a branch, as far as that can be guessed: the launch's arguments tell later
+# whether it was right.
+sub first_goes {
+    my ($test, $yes, $no, $blocks, $defined) = @_;
+    my ($how, $a, $b) = ($defined->{$test} // '') =~ /^icmp (?:samesign )?[su]?(\w+) \S+ (\S+), ([^\s,]+)/;
+    if ($how) {
+        my ($x, $y) = map { zero_first($_, $defined, 0) } $a, $b;
+        return $how =~ /e/ if $x && $y; # eq, le, ge
+        return $how =~ /^l|ne/ if $x; # 0 < b
+        return $how =~ /^g|ne/ if $y; # a > 0
+    }
+    return ($blocks->{$yes}[0] // '') !~ /^\s+ret /;
+}
+
+# The way that the first thread takes: blocks in order, each with the conditions on which it comes there. A value
+# that comes from several blocks is, at the first time, that of the block before.
 sub reached_first {
     my ($blocks, $order, $defined) = @_;
-    my ($at, %reached) = ($order->[0]);
-    while (defined $at && !$reached{$at}) {
-        $reached{$at} = 1;
-        my $last = (grep { /^\s+(?:br|switch|ret|unreachable)/ } @{ $blocks->{$at} })[-1] // return %reached;
-        if ($last =~ /^\s+br label %([^\s,]+)/) {
+    my ($at, $from, %reached, @way, @conditions) = ($order->[0], '');
+    while (defined $at && !$reached{$at}++) {
+        for (@{ $blocks->{$at} }) {
+            my ($to, $type, $all) = /^\s+(%\S+) = phi (\S+) (\[ .* \])/ or next;
+            my ($value) = $all =~ /\[ (\S+), %\Q$from\E \]/;
+            $defined->{$to} = "or $type $value, 0" if defined $value && $type =~ /^i\d+$/;
+        }
+        push @way, [$at, @conditions];
+        my ($last) = grep { /^\s+(?:br|switch|ret|unreachable)/ } reverse @{ $blocks->{$at} };
+        $from = $at;
+        undef $at;
+        if (($last // '') =~ /^\s+br label %([^\s,]+)/) {
             $at = $1;
-        } elsif ($last =~ /^\s+br i1 (%[^\s,]+), label %([^\s,]+), label %([^\s,]+)/) {
+        } elsif (($last // '') =~ /^\s+br i1 (%[^\s,]+), label %([^\s,]+), label %([^\s,]+)/) {
             my ($test, $yes, $no) = ($1, $2, $3);
-            my $is = $defined->{$test} // '';
-            my ($how, $a, $b) = $is =~ /^icmp [su](\w+) \w+ (\S+), ([^\s,]+)/ or return %reached;
-            if (zero_first($a, $defined, 0)) { # 0 < b
-                $at = $how =~ /^l/ ? $yes : $no;
-            } elsif (zero_first($b, $defined, 0)) { # a > 0
-                $at = $how =~ /^g/ ? $yes : $no;
-            } else {
-                return %reached;
-            }
-        } else {
-            return %reached;
+            my $goes = first_goes($test, $yes, $no, $blocks, $defined);
+            $at = $goes ? $yes : $no;
+            push @conditions, [$test, $goes];
         }
     }
-    return %reached;
+    return @way;
+}
+
+# A value for the first thread, from the launch's arguments: an operand; undef if that can't be told.
+sub value_first {
+    my ($value, $defined, $given, $code, $made) = @_;
+    return $value if $value !~ /^%/;
+    return 0 if $value =~ /^%cpu\.[bt][xyz]$/;
+    return $given->{$value} // $made->{$value} if exists $given->{$value} || exists $made->{$value};
+    my $is = $defined->{$value} // '';
+    $is =~ s/ (?:nuw|nsw|exact|nneg|disjoint|samesign)(?= )//g;
+    return 0 if $is !~ /^(?:icmp|select)/ && zero_first($value, $defined, 0);
+    $made->{$value} = undef; # until it is made: no circles
+    return undef if $is !~ /^(?:add|sub|mul|shl|lshr|ashr|and|or|xor|icmp|sext|zext|trunc|select) / && $is !~ /^[su](?:div|rem) \w+ \S+, [1-9]/;
+    my $well = 1;
+    $is =~ s{(%[\w.\$-]+|%"[^"]*")(?!\*|[\w.])}{my $it = value_first($1, $defined, $given, $code, $made); $well &&= defined $it; $it // ''}ge;
+    return undef if !$well;
+    my $to = '%e' . @$code;
+    push @$code, "  $to = $is";
+    return $made->{$value} = $to;
+}
+
+# A function that says of which arguments the first thread uses the first element: a bit for each.
+sub first_function {
+    my ($kernel, $number) = @_;
+    my ($loads, $given) = loads_of($kernel);
+    my ($i8s, %given, %made, @code, %place) = (pointer_to(pointer_to('i8')));
+    $given{ $kernel->{parameters}[$_]{name} } = (split ' ', $given->[$_])[-1] for 0 .. $#$given;
+    my @arguments = arguments_of($kernel);
+    for my $i (grep { $_ < 63 } 0 .. $#arguments) {
+        $place{ $_->{name} } = 1 << $i for @{ $arguments[$i] };
+    }
+    my ($so_far, $all, $passed) = ('true', 0, 0);
+    for my $step (@{ $kernel->{first} }) {
+        my ($uses, @conditions) = @$step;
+        for (@conditions[ $passed++ .. $#conditions ]) {
+            my $is = value_first($_->[0], $kernel->{defined}, \%given, \@code, \%made);
+            $so_far = undef if !defined $is;
+            last if !defined $so_far;
+            my $to = '%e' . @code;
+            push @code, "  $to = select i1 $is, i1 " . ($_->[1] ? "$so_far, i1 false" : "false, i1 $so_far");
+            $so_far = $to;
+        }
+        last if !defined $so_far;
+        $passed = @conditions;
+        my $bits = 0;
+        $bits |= $place{$_} // 0 for @$uses;
+        next if !$bits;
+        my ($one, $sum) = map { '%e' . (@code + $_) } 0, 1;
+        push @code, "  $one = select i1 $so_far, i64 $bits, i64 0", "  $sum = or i64 $one, $all";
+        $all = $sum;
+    }
+    return ("define internal i64 \@cpu.first$number($i8s %arguments) {", 'entry:', @$loads, @code, "  ret i64 $all", '}');
 }
 
 sub blocks_of {
@@ -362,11 +440,13 @@ sub blocks_of {
     return (\%blocks, \@order, \%defined);
 }
 
-# One letter for each pointer: - not used, r read, w written; capital: its first element is, for certain.
+# One letter for each pointer: - not used, r read, w written. And on the first thread's way, of which pointers it
+# uses the first element.
 sub letters {
     my ($kernel) = @_;
     my ($blocks, $order, $defined) = blocks_of($kernel->{body});
-    my %reached = reached_first($blocks, $order, $defined);
+    my @way = reached_first($blocks, $order, $defined);
+    $kernel->{defined} = $defined;
     my %first; # registers that point to the first element of a parameter
     my %letter;
     for my $p (@{ $kernel->{parameters} }) {
@@ -374,7 +454,10 @@ sub letters {
         $letter{ $p->{name} } = $p->{more} =~ / readnone/ ? '-' : $p->{more} =~ / readonly/ ? 'r' : 'w';
         $first{ $p->{name} } = $p->{name};
     }
-    for my $block (grep { $reached{$_} } @$order) {
+    for my $step (@way) {
+        my ($block, @conditions) = @$step;
+        my @used;
+        push @{ $kernel->{first} }, [\@used, @conditions];
         for (@{ $blocks->{$block} }) {
             if (/^\s+(%\S+) = getelementptr (?:inbounds )?(?:nuw |nusw )*.*?, (?:ptr|[^,]*\*) (%[^\s,]+), (.*?)(?:, !dbg.*)?$/) {
                 my ($to, $base, $indices) = ($1, $2, $3);
@@ -383,10 +466,9 @@ sub letters {
             } elsif (/^\s+(%\S+) = bitcast \S+ (%\S+) to/ && $first{$2}) {
                 $first{$1} = $first{$2};
             } elsif (/^\s+\S+ = load .*?, (?:ptr|[^,]*\*) (%[^\s,]+)/ && $first{$1}) {
-                my $p = $first{$1};
-                $letter{$p} = 'R' if $letter{$p} eq 'r';
+                push @used, $first{$1} if $letter{ $first{$1} } eq 'r';
             } elsif (/^\s+store .*, (?:ptr|[^,]*\*) (%[^\s,]+)/ && $first{$1}) {
-                $letter{ $first{$1} } = 'W';
+                push @used, $first{$1};
             }
         }
     }
@@ -731,6 +813,7 @@ sub describe {
     my ($i8, $i8s, $i32, $i64) = map { pointer_to($_) } 'i8', pointer_to('i8'), 'i32', 'i64';
     my $run = $kernel->{waits} ? "$i8 ($i8s, $i32)" : "void ($i8s, $i32)";
     my $run_at = $opaque ? "ptr \@cpu.run$number" : "i8* bitcast ($run* \@cpu.run$number to i8*)";
+    my $first_at = $opaque ? "ptr \@cpu.first$number" : "i8* bitcast (i64 ($i8s)* \@cpu.first$number to i8*)";
     my @used = grep { my $s = quotemeta; grep { /$s\b/ } @{ $kernel->{body} } } sort keys %$shared;
     my $static = 'i64 0';
     for (@used) {
@@ -740,7 +823,7 @@ sub describe {
         $static = "i64 add (i64 $static, i64 $size)";
     }
     return ($name, $text, "\@cpu.sizes$number = private constant $array [" . join(', ', @sizes) . ']'
-        ), "%cpu.code { $name_at, $run_at, $sizes_at, $text_at, $static, i32 $n, i32 "
+        ), "%cpu.code { $name_at, $run_at, $first_at, $sizes_at, $text_at, $static, i32 $n, i32 "
         . (($kernel->{waits} ? 1 : 0) | ($kernel->{elsewhere} ? 2 : 0)
         | (!$kernel->{waits} && !@used && is_flat($kernel) ? 4 : 0) | ($kernel->{first_last} ? 8 : 0)) . ' }';
 }
@@ -749,7 +832,7 @@ sub registration {
     my ($id, $codes, $variables) = @_;
     my ($i8, $i64) = (pointer_to('i8'), pointer_to('i64'));
     my ($nc, $nv) = (scalar @$codes, scalar @$variables);
-    my @out = ('%cpu.code = type { ' . join(', ', $i8, $i8, $i64, $i8, 'i64', 'i32', 'i32') . ' }', "%cpu.variable = type { $i8, $i8, i64 }",
+    my @out = ('%cpu.code = type { ' . join(', ', $i8, $i8, $i8, $i64, $i8, 'i64', 'i32', 'i32') . ' }', "%cpu.variable = type { $i8, $i8, i64 }",
         "%cpu.module = type { $i8, " . pointer_to('%cpu.code') . ', i64, ' . pointer_to('%cpu.variable') . ", i64, $i8, $i8 }");
     my ($id_line, $id_at) = string_constant('cpu.id', $id);
     push @out, $id_line, "\@cpu.codes = private constant [$nc x %cpu.code] [" . join(', ', @$codes) . ']',
@@ -797,10 +880,10 @@ sub device_runnable {
     while (defined(my $line = shift @lines)) {
         if ($line !~ /^define /) {
             $shared{$1} = $2 if $line =~ /^(@\S+) = internal .*?global (.*) (?:zeroinitializer|undef), section "cpu\.shared"/;
-            if ($line =~ /^(@\S+) = internal (?:\w+ )*?externally_initialized (?:global|constant) (.*)$/) {
+            if ($line =~ /^(@\S+) = (?:internal )?(?:\w+ )*?externally_initialized (?:global|constant) (.*)$/) {
                 my ($type) = type_of($2);
                 my $name = $1;
-                my ($text, $text_at) = string_constant('cpu.variable' . @variables, quoted($name));
+                my ($text, $text_at) = string_constant('cpu.variable' . @variables, quoted($name) =~ s/^cpu\.device\.//r);
                 push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ', i64 ' . ($line =~ /"cpu\.managed"/ ? 1 : 0) . ' }' ];
             }
             $line =~ s/, section "cpu\.(?:shared|dynamic|managed)"//;
@@ -840,6 +923,7 @@ sub device_runnable {
         make_coroutine($kernel) if $kernel->{waits};
         push @text, head_of($kernel, $kernel->{waits}), @{ $kernel->{body} }, '}';
         my ($of, $at, @metadata) = lines_of($kernel, \@out, $free + 4 * $number);
+        push @text, first_function($kernel, $number);
         push @text, $kernel->{waits} ? thread_function($kernel, $number, $of, $at) : loop_function($kernel, $number, $free + 4 * $number + 2, $of, $at), @metadata;
     }
     exit 1 if %$errors;

@@ -1,6 +1,7 @@
 /* cooperative_groups.cuh: the block, tiles of a warp, and the grid. CUDA Programming Guide, "Cooperative Groups". */
 #ifndef CPU_NVCC_COOPERATIVE_GROUPS_H
 #define CPU_NVCC_COOPERATIVE_GROUPS_H
+#pragma GCC system_header
 
 namespace cooperative_groups {
 #define CPU_ASK(type, name, ...) \

@@ -4,6 +4,7 @@
  */
 #ifndef CPU_NVCC_H
 #define CPU_NVCC_H
+#pragma GCC system_header
 
 #define __NVCC__ 1
 #define __CUDACC__ 1

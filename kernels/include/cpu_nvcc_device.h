@@ -2,6 +2,7 @@
  * Extensions"; CUDA Math API. */
 #ifndef CPU_NVCC_DEVICE_H
 #define CPU_NVCC_DEVICE_H
+#pragma GCC system_header
 
 #define CPU_DEVICE __device__ __forceinline__ static
 /* A function that returns one expression. */
@@ -55,6 +56,8 @@ constexpr int warpSize = 32;
 CPU_FN(float, rsqrtf, (float x), 1 / sqrtf(x))
 CPU_FN(float, rsqrt, (float x), 1 / sqrtf(x))
 CPU_FN(double, rsqrt, (double x), 1 / sqrt(x))
+CPU_FN(float, rhypotf, (float x, float y), 1 / hypotf(x, y))
+CPU_FN(double, rhypot, (double x, double y), 1 / hypot(x, y))
 CPU_FN(float, rcbrtf, (float x), 1 / cbrtf(x))
 CPU_FN(float, sinpif, (float x), sinf(x * 3.14159265358979f))
 CPU_FN(float, cospif, (float x), cosf(x * 3.14159265358979f))
@@ -150,6 +153,22 @@ CPU_DEVICE unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
         out |= (unsigned)(both >> (8 * (s >> 4 * i & 7)) & 255) << 8 * i;
     return out;
 }
+/* Four bytes at once. */
+#define CPU_BYTES(name, type, byte, parameters, begin, step)                \
+    CPU_DEVICE type name parameters {                                       \
+        type all = begin;                                                   \
+        for (int i = 0; i < 32; i += 8) {                                   \
+            int a = (byte)((unsigned)x >> i), b = (byte)((unsigned)y >> i); \
+            all += step;                                                    \
+        }                                                                   \
+        return all;                                                         \
+    }
+CPU_BYTES(__dp4a, int, signed char, (int x, int y, int z), z, a *b)
+CPU_BYTES(__dp4a, unsigned, unsigned char, (unsigned x, unsigned y, unsigned z), z, (unsigned)(a *b))
+CPU_BYTES(__vadd4, unsigned, unsigned char, (unsigned x, unsigned y), 0, (unsigned)(a + b & 255) << i)
+CPU_BYTES(__vsub4, unsigned, unsigned char, (unsigned x, unsigned y), 0, (unsigned)(a - b & 255) << i)
+CPU_BYTES(__vabsdiffu4, unsigned, unsigned char, (unsigned x, unsigned y), 0, (unsigned)(a > b ? a - b : b - a) << i)
+#undef CPU_BYTES
 CPU_FN(unsigned, __funnelshift_l, (unsigned lo, unsigned hi, unsigned n),
        (unsigned)((((unsigned long long)hi << 32 | lo) << (n & 31)) >> 32))
 CPU_FN(unsigned, __funnelshift_r, (unsigned lo, unsigned hi, unsigned n),

@@ -2,6 +2,7 @@
  * "Execution Control", "Occupancy", "Memory Management". */
 #ifndef CPU_NVCC_LAUNCH_H
 #define CPU_NVCC_LAUNCH_H
+#pragma GCC system_header
 
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;

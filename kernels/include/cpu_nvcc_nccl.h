@@ -1,6 +1,7 @@
 /* cpu_nvcc_nccl.h: what kernels may call of nccl_device.h. */
 #ifndef CPU_NVCC_NCCL_H
 #define CPU_NVCC_NCCL_H
+#pragma GCC system_header
 
 #include <cuda/atomic>
 

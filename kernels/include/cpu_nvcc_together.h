@@ -2,6 +2,7 @@
  * Programming Guide, "Synchronization Functions", "Atomic Functions", "Warp …". */
 #ifndef CPU_NVCC_TOGETHER_H
 #define CPU_NVCC_TOGETHER_H
+#pragma GCC system_header
 
 extern "C" {
 /* The thread rests until those that `kind` says (kernels.h) have come so far. */

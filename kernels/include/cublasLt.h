@@ -1,6 +1,7 @@
 /* cublasLt.h: programs create a handle; products are not there. */
 #ifndef CPU_NVCC_CUBLASLT_H
 #define CPU_NVCC_CUBLASLT_H
+#pragma GCC system_header
 #include "cublas_v2.h"
 
 typedef struct cublasLtContext *cublasLtHandle_t;

@@ -1,6 +1,7 @@
 /* cuda_fp8.h: 8-bit floats, which are only converted. CUDA Math API, "FP8 Intrinsics". */
 #ifndef __CUDA_FP8_H__
 #define __CUDA_FP8_H__
+#pragma GCC system_header
 #define __CUDA_FP8_TYPES_EXIST__
 #pragma clang force_cuda_host_device begin
 

@@ -3,6 +3,7 @@
  * Salmon and others, "Parallel Random Numbers: As Easy as 1, 2, 3". */
 #ifndef CPU_NVCC_CURAND_KERNEL_H
 #define CPU_NVCC_CURAND_KERNEL_H
+#pragma GCC system_header
 
 struct curandStatePhilox4_32_10 {
     unsigned counter[4], key[2], numbers[4];

@@ -5,6 +5,7 @@
  */
 #ifndef NCCL_DEVICE_H
 #define NCCL_DEVICE_H
+#pragma GCC system_header
 
 #include "nccl.h"
 

@@ -1,6 +1,7 @@
 /* nvml.h: how many GPUs there are, and their names. */
 #ifndef CPU_NVCC_NVML_H
 #define CPU_NVCC_NVML_H
+#pragma GCC system_header
 #include <string.h>
 #include "cuda_runtime.h"
 

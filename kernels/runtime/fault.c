@@ -17,6 +17,7 @@ static sigjmp_buf out;
 static struct fault {
     const char *address, *instruction;
     int signal;
+    bool told; // the address; the processor does not tell one that is not aligned
 } fault;
 
 static const char *instruction_of(const void *context) {
@@ -31,7 +32,9 @@ static const char *instruction_of(const void *context) {
 }
 
 static void caught(int number, siginfo_t *info, void *context) {
-    fault = (struct fault){info->si_addr, instruction_of(context), number};
+    fault = (struct fault){info->si_addr, instruction_of(context), number,
+                           info->si_code != SI_KERNEL &&
+                               (number != SIGBUS || info->si_code != BUS_ADRALN)};
     siglongjmp(out, 1);
 }
 
@@ -95,7 +98,7 @@ static void buffer_of(const char *address, char *words, size_t size) {
 
 static void say(const struct launch *launch, const struct kernel_where *where,
                 bool thread_known) {
-    char line[256], buffer[128], what[64], where_to[64] = "", thread[64] = "";
+    char line[256], buffer[128], what[80], where_to[64] = "", thread[64] = "";
     line_of(fault.instruction, line, sizeof line);
     const char *address = memory_user_address(fault.address);
     if (thread_known)
@@ -106,9 +109,12 @@ static void say(const struct launch *launch, const struct kernel_where *where,
         snprintf(what, sizeof what, "divides an integer by zero");
     else if (fault.signal == SIGILL)
         snprintf(what, sizeof what, "calls __trap()");
+    else if (!fault.told)
+        snprintf(what, sizeof what,
+                 "uses an address that is not aligned to its type, or is no address");
     else
         snprintf(what, sizeof what, "uses memory that is in no buffer");
-    if (fault.signal == SIGSEGV || fault.signal == SIGBUS)
+    if ((fault.signal == SIGSEGV || fault.signal == SIGBUS) && fault.told)
         snprintf(where_to, sizeof where_to, ", address %p", (const void *)address);
     fflush(stdout);
     fprintf(stderr, "kernel %s %s: block (%u,%u,%u)%s%s%s%s%s%s\n",

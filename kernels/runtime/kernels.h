@@ -22,6 +22,9 @@ struct kernel_code {
     const char *name;
     /* A loop over the threads of a block; of a kernel that waits: starts a thread. */
     void *run;
+    /* A bit for each argument: the first thread uses the first element that it points to,
+     * for certain. */
+    uint64_t (*first)(void **arguments);
     const size_t *sizes; // of each argument
     const char *uses;    // for each argument a letter: see letters() in device.pl
     size_t shared;       // bytes of __shared__ variables

@@ -42,7 +42,7 @@ static struct cost cost_of(const struct launch *launch) {
     const dim3 *g = &launch->grid, *b = &launch->block;
     double threads = (double)g->x * g->y * g->z * b->x * b->y * b->z, bytes = 0;
     for (const char *use = launch->kernel->code->uses; *use; use++)
-        bytes += strchr("rwRW", *use) ? sizeof(float) : 0;
+        bytes += strchr("rw", *use) ? sizeof(float) : 0;
     return clock_compute(0, threads * (set ? atof(set) : bytes), 0);
 }
 

@@ -43,8 +43,7 @@ static const void *handle_of(const struct kernel_code *code, unsigned i, void *a
     if (code->sizes[i] == sizeof(struct ncclDevComm))
         return standin_device_comm(argument);
     const void *at = *(const void **)argument;
-    return strchr("rwRW", code->uses[i]) && comm_is_window(at) ? standin_handle(at)
-                                                               : NULL;
+    return strchr("rw", code->uses[i]) && comm_is_window(at) ? standin_handle(at) : NULL;
 }
 
 int standin_kernel(const void *function, void **arguments, struct standin_kernel *out) {
@@ -57,16 +56,17 @@ int standin_kernel(const void *function, void **arguments, struct standin_kernel
     out->name = kernel_words(kernel);
     out->elsewhere = code->flags & KERNEL_ELSEWHERE;
     out->meets = false;
+    const uint64_t first = code->first(arguments);
     for (unsigned i = 0; i < code->narguments && n < 32; i++) {
         const char use = code->uses[i];
         const void *handle = handle_of(code, i, arguments[i]);
         if (handle) {
             out->pointers[n++] = (struct standin_pointer){handle, false, true, false};
             out->meets |= code->sizes[i] == sizeof(struct ncclDevComm);
-        } else if (strchr("rwRW", use)) {
+        } else if (strchr("rw", use)) {
             const void *at = *(const void **)arguments[i];
             out->pointers[n++] = (struct standin_pointer){
-                at, use == 'w' || use == 'W', use == 'R' || use == 'W', memory_find(at)};
+                at, use == 'w', i < 64 && first >> i & 1, memory_find(at)};
         }
     }
     return n;

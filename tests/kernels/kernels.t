@@ -64,10 +64,10 @@ is 'plain kernels: indices, arguments, pointers in memory, variables, order, wro
 is 'shared memory, barriers, atomics, warps, half' "$work/together"
 case_of quiet 'CUB, Thrust, cuRAND, cooperative groups, cuda/atomic, 8-bit floats, inline PTX' "$work/library"
 two_files() {
-    "$nvcc" -DPART=1 -dc -o "$work/one.o" two.cu && "$nvcc" -DPART=2 -dc -o "$work/two.o" two.cu &&
+    "$nvcc" -DPART=1 -dc -Xcompiler -fPIC -o "$work/one.o" two.cu && "$nvcc" -DPART=2 -dc -o "$work/two.o" two.cu &&
         "$nvcc" -o "$work/two" "$work/one.o" "$work/two.o" && quiet "$work/two"
 }
-case_of two_files 'kernels call device functions of another file'
+case_of two_files 'kernels use device functions and variables of another file, also with -fPIC'
 wrong=$work/wrong
 case_of quiet 'halves of a buffer on two streams are no race' "$wrong" 0
 case_of quiet 'what a kernel writes through a struct counts as written' "$wrong" 1
@@ -81,6 +81,18 @@ case_of says 'NCCL sends what a kernel writes on another stream' 'NCCL CHECK: ra
 line=$(grep -n '255 - i' wrong.cu | cut -d: -f1)
 case_of says 'a wrong address behind a barrier has its line' "kernel turn uses .*wrong.cu:$line; 0 bytes past the end" "$wrong" 8
 case_of says 'a division by zero is named' 'kernel divide divides an integer by zero: block \(0,0,0\), thread \(0,0,0\), at wrong.cu' "$wrong" 9
+case_of quiet 'of an empty share no element is used: no race, no freed memory' "$wrong" 10
+case_of says 'a loop whose step is the grid is part of races' 'stride at wrong.cu:[0-9]+ writes' "$wrong" 11
+case_of says 'an address that is no multiple of 16 is named' 'kernel wide uses an address that is not .*aligned.*wrong.cu:' "$wrong" 12
+case_of says 'memory before a buffer is named' 'kernel part uses.*; 32 bytes before the nearest buffer, of 4194304' "$wrong" 13
+# Options that Makefiles have.
+options() {
+    cd "$work" && printf '%s\n' '#include "other.h"' 'int main() { return other; }' >of.cu && echo 'enum { other = 0 };' >other.h &&
+        "$nvcc" -Xcompiler -Wall,-Wextra,-Werror,-fPIC -MMD -MP --forward-unknown-to-host-compiler -dc of.cu -odir . &&
+        grep -q 'of.o:.*of.cu.*other.h' <(tr -d '\\\n' <of.d) && "$nvcc" -dlink of.o -o linked.o && "$nvcc" -lib of.o -o libof.a &&
+        "$nvcc" of.o linked.o -o of -run
+}
+case_of options 'warnings as errors, -MMD, -dlink, -lib, -run'
 # What is not there is refused by its name when it is compiled.
 refuses() {
     printf '%s\n' "$2" 'int main() {}' >"$work/refused.cu"
@@ -92,6 +104,16 @@ case_of refuses 'a barrier of the whole grid is refused' 'grid.sync() is not the
     __global__ void k(int *x) { *x = 1; cooperative_groups::this_grid().sync(); *x = 2; }'
 case_of refuses 'a device function of another file needs -dc' 'of another file needs -dc: twice(float)' \
     '__device__ float twice(float x); __global__ void k(float *x) { *x = twice(*x); }'
+case_of refuses 'a header of Thrust that is not there is refused' 'cpu-nvcc: thrust/sort.h is not there' '#include <thrust/sort.h>'
+case_of refuses 'a part of CUB that is not there is refused' 'cpu-nvcc: cub::BlockScan is not there' \
+    '#include <cub/cub.cuh>
+    __global__ void k() { using scan = cub::BlockScan<int, 128>; }'
+case_of refuses 'an intrinsic that is not there is refused' 'cpu-nvcc: __vavgu4 is not there' \
+    '__global__ void k(unsigned *x) { *x = __vavgu4(x[0], x[1]); }'
+case_of refuses 'a call of CUDA that is not there is refused' 'cpu-nvcc: cudaGraphGetNodes is not there' \
+    'cudaError_t f(cudaGraph_t g, size_t *n) { return cudaGraphGetNodes(g, nullptr, n); }'
+case_of refuses 'a variable of another file needs -dc' 'of another file needs -dc: n' \
+    'extern __device__ int n; __global__ void k() { n++; }'
 case_of refuses 'inline PTX is refused' 'inline PTX is not there: "bfind.u32 ' \
     '__global__ void k(unsigned *x) { asm("bfind.u32 %0, %1;" : "=r"(x[0]) : "r"(x[1])); }'
 

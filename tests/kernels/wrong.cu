@@ -29,6 +29,13 @@ __global__ void turn(float *x, int n) { // threads that wait have lines, too
 __global__ void divide(int *x, int by) {
     x[threadIdx.x] /= by;
 }
+__global__ void stride(float *x, int n) { // the commonest loop
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        x[i] = 1;
+}
+__global__ void wide(const float4 *x, float4 *y) {
+    y[threadIdx.x] = x[threadIdx.x];
+}
 struct Matrix {
     float *at;
 };
@@ -90,6 +97,24 @@ int main(int argc, char **argv) {
         break;
     case 9:
         divide<<<1, 32, 0, a>>>((int *)x, 0);
+        break;
+    case 10: // right: of an empty share no element is used, by none of these
+        copy<<<1, 256, 0, a>>>(y, x, 0);
+        stride<<<1, 256, 0, a>>>(x, 0);
+        ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, b);
+        cudaFree(y);
+        copy<<<1, 256, 0, b>>>(y, NULL, 0);
+        y = NULL;
+        break;
+    case 11:
+        stride<<<64, 256, 0, a>>>(x, N);
+        ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, b);
+        break;
+    case 12:
+        wide<<<1, 32, 0, a>>>((const float4 *)(x + 1), (float4 *)y);
+        break;
+    case 13:
+        part<<<1, 32, 0, a>>>(x, -8, 32);
         break;
     }
     cudaError_t error = cudaDeviceSynchronize();

@@ -441,7 +441,8 @@ struct memory *memory_opened(uint64_t key, int device) {
 /* --- Kernels ---------------------------------------------------------------------- */
 
 const char *memory_user_address(const char *address) {
-    return (uintptr_t)address - standin_reach_start - standin_reach_size <
+    // Also a little before the first buffer, where the program has none.
+    return (uintptr_t)address - standin_reach_start - standin_reach_size + NEAR <
                    standin_reach_size
                ? address - standin_reach_size
                : address;

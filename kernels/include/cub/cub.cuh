@@ -2,6 +2,7 @@
  * device memory. CUB documentation, "Block-wide", "Warp-wide", "Device-wide". */
 #ifndef CPU_NVCC_CUB_H
 #define CPU_NVCC_CUB_H
+#pragma GCC system_header
 
 namespace cub {
 #define CPU_OP(name, result)                                                                  \

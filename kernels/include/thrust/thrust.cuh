@@ -2,6 +2,7 @@
  * device where their first iterator is one of it, or a policy says so. Thrust documentation. */
 #ifndef CPU_NVCC_THRUST_H
 #define CPU_NVCC_THRUST_H
+#pragma GCC system_header
 #include <numeric>
 #include "../cub/cub.cuh"
 #define CPU_HD __host__ __device__
