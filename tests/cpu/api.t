@@ -352,8 +352,7 @@ one_error() {
 point 'a header that we lack gives one error, with its name' one_error
 # Calls that are not here: the compiler names each that a program makes, in C and in C++, and no other.
 refused() {
-    local file
-    local name names=(cublasSger cudaMemPoolTrimTo cudaMallocArray cudaGraphAddKernelNode cudaGetDriverEntryPoint
+    local file name names=(cublasSger cudaMemPoolTrimTo cudaMallocArray cudaGraphAddKernelNode cudaGetDriverEntryPoint
         cudaFuncGetAttributes cudaOccupancyMaxActiveBlocksPerMultiprocessor)
     {
         echo '#include <cublas_v2.h>'
@@ -377,7 +376,9 @@ refused_type() {
         cudaIpcEventHandle_t cudaGraphExecUpdateResultInfo cudaUserObject_t cudaKernelNodeParams cudaFuncAttributes)
     {
         echo '#include <cuda_runtime.h>'
-        printf 'extern %s a_%s;\n' $(printf '%s\n' "${types[@]}" | sed 'p')
+        for name in "${types[@]}"; do
+            echo "extern $name a_$name;"
+        done
     } | tee refused.c >refused.cpp
     for file in refused.c refused.cpp; do
         ! "$CC" -I"$ours" -c "$file" -o refused.o 2>said || return 1
