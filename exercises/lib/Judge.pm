@@ -82,6 +82,7 @@ sub one_run {
     return failed("$on: $why.\n$err$printed", 'time or memory') if $why;
     # What the check itself does wrong is no mistake of the answer's.
     $err =~ s/^NCCL CHECK: note: .* at the check of this exercise returned .*\n//gm;
+    $err =~ s/^NCCL CHECK: note: (?!.*\Q${\ basename($file)}\E).*returned an error: .* at the check of this exercise.*\n//gm;
     return failed("$on:\n$err$printed", $1) if $err =~ /NCCL CHECK: ([^:\n]+)/;
     my ($verdict, $reason) = verdict($dir, $token, $run->{n});
     if (!$verdict) {
