@@ -215,7 +215,7 @@ mpi_flags = $(filter -I% -L% -l%,$(shell $(MPICC) -show))
 kernel_compile = $(if $(filter cuda,$(backend)),-cudart shared $(cuda_compile) $(mpi_flags) \
     $(foreach lib,$(nccl_lib) $(cuda_lib),-L$(lib) -Xlinker -rpath -Xlinker $(lib)),-O2) -g -lineinfo -I$(TOP)/common
 $(filter $(with_kernels),$(programs)): %: %.cu $(lesson_config) $(lesson_library) $(wildcard $(TOP)/common/*.h) \
-    $(wildcard $(TOP)/kernels/*.pl $(TOP)/kernels/cpu-nvcc $(TOP)/kernels/include/*) | announce
+    $(wildcard $(TOP)/kernels/*.pl $(TOP)/kernels/cpu-nvcc $(addprefix $(TOP)/kernels/include/,*.* */*.* */*/*.* cuda/atomic)) | announce
 	$(call say,NVCC)
 	$(Q)MPICC='$(MPICC)' $(kernel_compiler) $(kernel_compile) $< -o $@ -lnccl
 

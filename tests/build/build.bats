@@ -60,7 +60,7 @@ said() {
     touch home/include/cuda_runtime.h
     said 'BACKEND=cpu (no NCCL found; NCCL_HOME says where it is)' \
         CUDA_HOME="$copy/home" NCCL_HOME=/nowhere
-    touch home/include/nccl.h
+    touch home/include/nccl.h home/include/nccl_device.h
     printf '#!/bin/sh\necho "GPU 0: one"\n' >bin/nvidia-smi
     chmod +x bin/nvidia-smi
     PATH=$copy/bin:$PATH said "BACKEND=cuda (CUDA in $copy/home, NCCL in $copy/home, and a GPU is visible)" \
@@ -302,6 +302,7 @@ END
     [ "${lines[-2]}" = "Installed in $usr: bin/nccl-check, bin/cpu-nvcc, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages." ]
     [ "${lines[-1]}" = "No headers of CUDA and NCCL here (CUDA_HOME, NCCL_HOME): on GPUs nccl-check does not work." ]
     run make BACKEND=cpu
+    echo "$output"
     [ "$output" = 'BACKEND=cpu (as asked)' ] # nothing is compiled again
     version=$(make -s version)
     rm -r "$copy"
@@ -341,7 +342,7 @@ END
 @test "make demo: each lesson with its title and its question, and how many ended well" {
     sed -i 's/lesson_expect(0, /&1 + /' 00-nccl-hello-world/hello.c
     # Those that are started in ways of their own, and a few of the others.
-    rm -r 0[3-589]-* 1[0-57-9]-* 2[0-25]-*
+    rm -r 0[3-589]-* 1[0-57-9]-* 2[0-256]-*
     run timeout 900 make demo BACKEND=cpu
     [ "$status" -ne 0 ]
     lessons=$(printf '%s\n' [0-9]*/*.c | wc -l)
