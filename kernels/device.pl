@@ -325,7 +325,7 @@ sub zero_first {
     my ($how, $a, $b) = $is =~ /^(add|or|shl|mul)(?: (?:nuw|nsw|disjoint))* \w+ (\S+), ([^\s,]+)/;
     if ($how) {
         my ($x, $y) = map { zero_first($_, $defined, $depth + 1) } $a, $b;
-        return $how eq 'mul' ? $x || $y : $x && $y;
+        return $how eq 'mul' ? $x || $y : $x && ($y || $how eq 'shl');
     }
     my ($narrow) = $is =~ /^(?:zext|sext|trunc)(?: (?:nneg|nuw|nsw))* \w+ (\S+) to/;
     return defined $narrow && zero_first($narrow, $defined, $depth + 1);

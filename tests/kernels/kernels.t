@@ -83,6 +83,7 @@ case_of says 'a wrong address behind a barrier has its line' "kernel turn uses .
 case_of says 'a division by zero is named' 'kernel divide divides an integer by zero: block \(0,0,0\), thread \(0,0,0\), at wrong.cu' "$wrong" 9
 case_of quiet 'of an empty share no element is used: no race, no freed memory' "$wrong" 10
 case_of says 'a loop whose step is the grid is part of races' 'stride at wrong.cu:[0-9]+ writes' "$wrong" 11
+case_of says 'a condition in two dimensions, too' 'plane at wrong.cu:[0-9]+ writes' "$wrong" 14
 case_of says 'an address that is no multiple of 16 is named' 'kernel wide uses an address that is not .*aligned.*wrong.cu:' "$wrong" 12
 case_of says 'memory before a buffer is named' 'kernel part uses.*; 32 bytes before the nearest buffer, of 4194304' "$wrong" 13
 # Options that Makefiles have.
@@ -90,9 +91,18 @@ options() {
     cd "$work" && printf '%s\n' '#include "other.h"' 'int main() { return other; }' >of.cu && echo 'enum { other = 0 };' >other.h &&
         "$nvcc" -Xcompiler -Wall,-Wextra,-Werror,-fPIC -MMD -MP --forward-unknown-to-host-compiler -dc of.cu -odir . &&
         grep -q 'of.o:.*of.cu.*other.h' <(tr -d '\\\n' <of.d) && "$nvcc" -dlink of.o -o linked.o && "$nvcc" -lib of.o -o libof.a &&
-        "$nvcc" of.o linked.o -o of -run
+        echo '"of.o" linked.o' >objects && "$nvcc" @objects -o of -run
 }
-case_of options 'warnings as errors, -MMD, -dlink, -lib, -run'
+case_of options 'warnings as errors, -MMD, -dlink, -lib, -run, a file of arguments'
+# CMake asks nvcc for its lines, and links with what they name.
+cmakes() {
+    mkdir -p "$work/cmake" && cp "$work/of.cu" "$work/other.h" "$work/cmake" && cd "$work/cmake" &&
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(of LANGUAGES CXX CUDA)' 'add_executable(of of.cu)' >CMakeLists.txt &&
+        timeout 100 cmake -B made -DCMAKE_CUDA_COMPILER="$nvcc" . && timeout 100 cmake --build made && made/of
+}
+if command -v cmake >/dev/null; then
+    case_of cmakes 'CMake takes it for nvcc'
+fi
 # What is not there is refused by its name when it is compiled.
 refuses() {
     printf '%s\n' "$2" 'int main() {}' >"$work/refused.cu"

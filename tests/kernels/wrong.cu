@@ -36,6 +36,11 @@ __global__ void stride(float *x, int n) { // the commonest loop
 __global__ void wide(const float4 *x, float4 *y) {
     y[threadIdx.x] = x[threadIdx.x];
 }
+__global__ void plane(float *x, int w, int h) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (c < w && r < h / 64)
+        x[r * 64 + c] = 1;
+}
 struct Matrix {
     float *at;
 };
@@ -101,6 +106,7 @@ int main(int argc, char **argv) {
     case 10: // right: of an empty share no element is used, by none of these
         copy<<<1, 256, 0, a>>>(y, x, 0);
         stride<<<1, 256, 0, a>>>(x, 0);
+        plane<<<1, 256, 0, a>>>(x, 64, 63);
         ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, b);
         cudaFree(y);
         copy<<<1, 256, 0, b>>>(y, NULL, 0);
@@ -108,6 +114,10 @@ int main(int argc, char **argv) {
         break;
     case 11:
         stride<<<64, 256, 0, a>>>(x, N);
+        ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, b);
+        break;
+    case 14:
+        plane<<<1, 256, 0, a>>>(x, 64, 64);
         ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, b);
         break;
     case 12:
