@@ -76,8 +76,9 @@ def question_of(number):
 def opening(number):
     """A lesson's first slide: its question, and for the speaker what to know before."""
     title, question, _ = question_of(number)
-    return Slide(title, f"# {title}\n\n{question}", f"**Show** the question. “Hands up” comes back to it.\n\n"
-                 f"{noted(number)['What goes wrong on the day']}", number)  # fmt: skip
+    notes = noted(number)
+    told = "\n\n".join(notes[name] for name in ("Minutes", "What goes wrong on the day") if name in notes)
+    return Slide(title, f"# {title}\n\n{question}", f"**Show** the question. “Hands up” comes back to it.\n\n{told}", number)
 
 
 def closing(number, before):
@@ -225,16 +226,17 @@ def unbroken(match):
 
 
 def section(slide):
-    body = markdown.render(re.sub(IMAGE, picture, slide.shown))
+    # A program is run in its folder, which its line names. Where the line goes on, the folder stands above it.
+    folder = next(TOP.glob(f"{slide.lesson}-*")).name if slide.lesson else ""
+    shown = re.sub(r"^\$ (.*\./.*[^\\&])$", rf"$ (cd {folder} && \1)", slide.shown, flags=re.M) if folder else slide.shown
+    body = markdown.render(re.sub(IMAGE, picture, shown))
     body = re.sub(r"<pre>(<code[^>]*>)(.*?)</pre>", as_wide, body, flags=re.S)
     body = re.sub(r"<(h[12]|p|li|td)>(.*?)</\1>", unbroken, body, flags=re.S)
     if slide.title == "Hands up":
         body = body.replace("<li>", '<li class="fragment">')
     if slide.lesson:
         body = body.replace("<h2>", f'<h2 data-lesson="{slide.lesson}">')
-        # A program is run in its folder.
-        if re.search(r"^\$ .*\./", slide.shown, re.M):
-            folder = next(TOP.glob(f"{slide.lesson}-*")).name
+        if re.search(r"^\$ (?!\(cd ).*\./", shown, re.M):
             body = body.replace("<pre", f'<p class="folder">in {folder}:</p>\n<pre', 1)
     return f'<section>\n{body}<aside class="notes">{markdown.render(slide.notes)}</aside>\n</section>'
 
