@@ -248,6 +248,13 @@ END
     run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks wrong
     [ "$status" -eq 1 ]
     [[ $output == *"NCCL CHECK: mismatch: the ranks give different counts"* ]]
+
+    # How large the job is, nobody says: the first communicator was a part of it.
+    run env -u RANK -u WORLD_SIZE LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks groups
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^ended$' <<<"$output")" = 4 ]
+    [[ $output == *"NCCL CHECK: not checked from here on: a communicator has more ranks than the first one"* ]]
+    [[ $output != *"NCCL CHECK: setup"* ]]
 }
 
 @test "before the real CUDA and NCCL it loads, and finds all it needs" {

@@ -17,6 +17,7 @@
 enum { IDS = 64 };
 static ncclUniqueId made[IDS]; // by this process
 static int nmade;
+static bool guessed; // the job's size
 
 void rendezvous_id_made(const ncclUniqueId *id) {
     made[nmade++ % IDS] = *id;
@@ -61,6 +62,10 @@ static bool resolve(const char *name, struct sockaddr_storage *address) {
     return known;
 }
 
+bool rendezvous_size_is_guessed(void) {
+    return guessed;
+}
+
 const char *rendezvous_begins(const ncclUniqueId *ids, int nids, int *rank, int *nranks) {
     struct sockaddr_storage address;
     const uid_t user = getuid();
@@ -81,6 +86,7 @@ const char *rendezvous_begins(const ncclUniqueId *ids, int nids, int *rank, int 
         *rank = place, *nranks = size;
         hub = place == 0;
     } else {
+        guessed = true;
         if (nids != 1 || !address_in(&ids[0], &address))
             return "no variables RANK and WORLD_SIZE say who this process is, and its"
                    " unique id no address: start it with torchrun, or call MPI_Init";

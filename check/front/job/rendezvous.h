@@ -16,4 +16,8 @@ void rendezvous_id_made(const ncclUniqueId *id);
  * `nranks` are set to this process's place in the job; else why it can't be. */
 const char *rendezvous_begins(const ncclUniqueId *ids, int nids, int *rank, int *nranks);
 
+/* No launcher has said how large the job is: it was taken to be the first communicator,
+ * which may be a part of it. */
+bool rendezvous_size_is_guessed(void);
+
 #endif

@@ -302,6 +302,10 @@ static void meet_without_mpi(const struct start_join *join) {
             memcmp(&first, join->ids, sizeof first) == 0)
             talk_gives_up("several threads of a process join a communicator, and MPI was"
                           " not started");
+        else if (nranks > front_job.nranks && rendezvous_size_is_guessed())
+            talk_gives_up("a communicator has more ranks than the first one, and no"
+                          " variables RANK and WORLD_SIZE say how large the job is: start"
+                          " it with torchrun, or call MPI_Init");
         return;
     }
     first_rank = rank;

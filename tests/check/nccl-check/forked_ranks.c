@@ -1,6 +1,8 @@
 // Two ranks that a process has forked off, without MPI, as Python's multiprocessing does;
-// rank 1 gives another count if there is an argument. With -DBELOW: a CUDA and an NCCL
-// that do nothing.
+// rank 1 gives another count if the argument is "wrong". With "groups" four ranks, who
+// say nothing in RANK and WORLD_SIZE: communicators of two first, then one of all. With
+// -DBELOW: a CUDA and an NCCL that do nothing.
+#include <arpa/inet.h>
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <stdio.h>
@@ -37,7 +39,11 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device) {
     snprintf(id, (size_t)bytes, "%d", (int)getpid());
     return cudaSuccess;
 }
+DOES_NOTHING(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
+NCCL_TOO(ncclGetUniqueId, ncclUniqueId *id)
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank) {
+    if (nranks > 2)
+        usleep(500000); // the others are not there yet
     *comm = malloc(64);
     return ncclSuccess;
 }
@@ -49,35 +55,55 @@ DOES_NOTHING(ncclResult_t, ncclAllReduce, const void *send, void *recv, size_t c
 NCCL_TOO(ncclAllReduce, const void *send, void *recv, size_t count, ncclDataType_t type,
          ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 #else
-static void rank_of(int rank, size_t count) {
+static ncclComm_t joined(int number, int nranks, int rank) {
     ncclUniqueId id = {{0}};
+    struct sockaddr_in here = {.sin_family = AF_INET};
+    const long key = (long)getppid() * 4 + number;
     ncclComm_t comm;
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    memcpy(id.internal, &key, sizeof key);
+    memcpy(id.internal + 8, &here, sizeof here); // as NCCL does
+    if (rank == 0)
+        ncclGetUniqueId(&id); // which leaves it as it is
+    ncclCommInitRank(&comm, nranks, id, rank);
+    return comm;
+}
+
+static void rank_of(int rank, int nranks, size_t count) {
     void *buffer;
-    setenv("RANK", rank ? "1" : "0", 1);
     cudaSetDevice(0);
-    ncclCommInitRank(&comm, 2, id, rank);
+    ncclComm_t pair = nranks > 2 ? joined(1 + rank / 2, 2, rank % 2) : NULL;
+    ncclComm_t comm = joined(0, nranks, rank);
     cudaMalloc(&buffer, 4096);
     ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, NULL);
     cudaDeviceSynchronize();
     sleep(1); // as training would
     cudaFree(buffer);
     ncclCommDestroy(comm);
+    if (pair)
+        ncclCommDestroy(pair);
     puts("ended");
     fflush(stdout);
     _exit(0);
 }
 
 int main(int argc, char **argv) {
-    char port[16];
+    const char *how = argc > 1 ? argv[1] : "";
+    const int nranks = strcmp(how, "groups") == 0 ? 4 : 2;
+    char text[16];
     int status, bad = 0;
-    (void)argv;
-    snprintf(port, sizeof port, "%d", (int)getpid());
-    setenv("WORLD_SIZE", "2", 1);
+    snprintf(text, sizeof text, "%d", (int)getpid());
     setenv("MASTER_ADDR", "127.0.0.1", 1);
-    setenv("MASTER_PORT", port, 1);
-    for (int rank = 0; rank < 2; rank++)
+    setenv("MASTER_PORT", text, 1);
+    for (int rank = 0; rank < nranks; rank++) {
+        snprintf(text, sizeof text, "%d", rank);
+        if (nranks == 2) {
+            setenv("WORLD_SIZE", "2", 1);
+            setenv("RANK", text, 1);
+        }
         if (fork() == 0)
-            rank_of(rank, argc > 1 && rank == 1 ? 5 : 4);
+            rank_of(rank, nranks, strcmp(how, "wrong") == 0 && rank == 1 ? 5 : 4);
+    }
     while (wait(&status) > 0)
         bad |= status;
     return bad != 0;
