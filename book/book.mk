@@ -19,6 +19,8 @@ ifeq ($(PDF),yes)
 	@echo 'And as one PDF: build/book.pdf'
 endif
 ifeq ($(SERVE),yes)
+	@$(book_python)/bin/python -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2>/dev/null || \
+	    { echo 'make book: port $(PORT) is taken; another one: make book SERVE=yes PORT=8001' >&2; exit 1; }
 	@echo 'Serving it at http://127.0.0.1:$(PORT)/ until you press Ctrl-C.'
 	@$(book_python)/bin/python -m http.server --bind 127.0.0.1 --directory $(TOP)/build/book $(PORT)
 endif

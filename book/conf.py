@@ -188,6 +188,12 @@ def source_body(path):
     return f'<div class="highlight source-file"><pre tabindex="0">{numbered}\n</pre></div>'
 
 
+def picture_body(path):
+    """A drawing at its own size, so that its letters can be read; it scrolls by itself."""
+    svg = re.sub(r'^<\?xml.*?\?>\s*', '', course.read(path))
+    return f'<div class="picture-file" tabindex="0" role="region" aria-label="{html.escape(path.name)}">{svg}</div>'
+
+
 def folder_body(path):
     names = sorted(below.name for below in course.files() if below.parent == path)
     return '<ul>' + ''.join(f'<li><a href="{html.escape(course.source_name(path / name).rsplit("/", 1)[-1])}">'
@@ -200,7 +206,7 @@ def source_pages(app):
         path = course.TOP / name
         page = course.source_name(path)[:-len('.html')]
         title = html.escape(name + ('/' if path.is_dir() else ''))
-        body = folder_body(path) if path.is_dir() else source_body(path)
+        body = (folder_body if path.is_dir() else picture_body if path.suffix == '.svg' else source_body)(path)
         folder = path.relative_to(course.TOP).parts[0]
         lesson = next((one for part in course.parts() for one in part['lessons'] if one['folder'] == folder), None)
         back = ''

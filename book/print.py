@@ -60,6 +60,8 @@ def article(site, name, pages):
     body = soup.select_one('article')
     for away in body.select('.headerlink, script, button, .quiz fieldset, .quiz label, .quiz p, .quiz output'):
         away.decompose()
+    for folded in body.select('details'):
+        folded['open'] = ''
     for one in body.select('[id]'):
         one['id'] = spot(name, one['id'])
     folder = (site / name).parent

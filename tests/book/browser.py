@@ -75,6 +75,11 @@ ok('every link leads to a page and a place of the book, and nothing comes from e
    [line for page in pages if '_static' not in page.parts for line in dead_links(page)])
 ok('nor do styles and fonts', [f'{path.name}: {address}' for path in BOOK.rglob('*.css')
                                for address in re.findall(r'(?:url\(|@import)\s*["\']?(https?:[^)"\']*)', text_of(path))])
+drawings = list(BOOK.rglob('*.svg.html'))
+ok(f'the pages of {len(drawings)} drawings show them, not their source',
+   [path.name for path in drawings if '<svg' not in text_of(path) or 'source-file' in text_of(path)] or ([] if drawings else ['none']))
+menu = text_of(BOOK / '05-ring-allreduce' / 'index.html').split('course-menu', 1)[1].split('</nav>', 1)[0]
+ok("the menu's exercises are the reader's", [] if '<a href="../index.html#exercises">Exercises</a>' in menu else [menu[-900:]])
 probe = BOOK / 'probe.html'
 probe.write_text('<a href="index.html#nowhere">a</a><img src="https://example.org/a.png"><a href="none.html">b</a>')
 found = ' '.join(dead_links(probe))
@@ -91,7 +96,7 @@ for page in 'errors', 'check/findings':
 
 
 if not sys.argv[3]:
-    print(f'# there is no chromium here, so no page was looked at\n1..{count}')
+    print(f'ok {count + 1} - the pages in a browser # SKIP there is no chromium here\n1..{count + 1}')
     sys.exit(1 if failed else 0)
 
 
@@ -281,6 +286,10 @@ def test_figures(page, watch):
             at = folder
         figure = page.locator(f'nccl-figure[data-name={name}]')
         said = figure.locator('.words')
+        recorded = len(json.loads((TOP / 'book' / 'figures' / f'{name}.json').read_text())['runs'])
+        offered = figure.evaluate("f => (f.querySelector('select') || [0]).length || 1")
+        if offered != recorded:
+            wrong.append(f'{name} offers {offered} of {recorded} recorded runs')
         figure.focus()
         if 'Step 0 of ' not in said.inner_text():
             wrong.append(f'{name} does not begin at step 0')
@@ -358,6 +367,25 @@ def test_timeline(page, watch):
     ok('a timeline is zoomed by keys, and a bar says its call, bytes and time', [what for what, there in (
         (f'widths {wide}', all(abs(w - 24 - by * (wide[0] - 24)) < 3 for w, by in zip(wide, (1, 2, 4, 2, 1)))),
         (said, re.fullmatch(r'ncclAllReduce, 1048576 bytes, [\d.]+ to [\d.]+ µs', said))) if not there] + watch.taken())
+
+
+def test_arrows(page, watch):
+    """From a bar to a bar, at any zoom."""
+    page.goto(address('14-pipeline/index'))
+    figure = page.locator('nccl-figure[data-name="14-pipeline"]')
+    wrong = []
+    for key in '', '+':
+        figure.focus()
+        if key:
+            page.keyboard.press(key)
+        arrows, astray = figure.evaluate("""f => {
+            const bars = [...f.querySelectorAll('.time .bars rect')].map(r => r.getBBox());
+            const on = (x, y) => bars.some(b => b.x - 1 <= x && x <= b.x + b.width + 1 && b.y - 1 <= y && y <= b.y + b.height + 1);
+            const ends = [...f.querySelectorAll('.time .bars .arrow')].map(a => a.getAttribute('d').match(/-?[\\d.]+/g).map(Number));
+            return [new Set(ends.map(e => e[0])).size, ends.filter(e => !on(e[0], e[1]) || !on(e[2], e[3])).length]; }""")
+        if arrows < 5 or astray:
+            wrong.append(f'{arrows} places of arrows, {astray} arrows end beside a bar')
+    ok('a zoomed timeline has its arrows from bar to bar', wrong + watch.taken())
 
 
 def test_timelines_read(page, watch):
@@ -442,7 +470,7 @@ with sync_playwright() as playwright:
     window.set_default_timeout(60000)
     watching = Watch(window)
     for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_quiz_after, test_figures, \
-            test_arrows_stay, test_other_runs, test_timeline, test_timelines_read, test_axe:
+            test_arrows_stay, test_other_runs, test_timeline, test_arrows, test_timelines_read, test_axe:
         test(window, watching)
     window.close()
     test_play(chromium)

@@ -25,5 +25,12 @@ else
     echo 'not ok 3 - make book SERVE=yes serves it'
     failed=1
 fi
-echo '1..3'
+busy=$(make -s book SERVE=yes PORT=$port 2>&1) && failed=1
+if [[ $busy == *"port $port is taken"* && $busy != *Traceback* ]]; then
+    echo 'ok 4 - and says so if the port is taken'
+else
+    echo 'not ok 4 - and says so if the port is taken'
+    failed=1
+fi
+echo '1..4'
 exit $failed
