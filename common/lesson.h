@@ -88,7 +88,8 @@ static inline void lesson_one_gpu_per_rank(void) {
                     stderr,
                     "  Hint: this machine has enough GPUs for its %d ranks. Each rank should call\n"
                     "        cudaSetDevice(rank %% deviceCount). That needs ranks that are placed node by node\n"
-                    "        (srun --distribution=block, mpirun --map-by slot), not dealt out in turn.\n",
+                    "        (srun --distribution=block, mpirun --map-by slot), not dealt out in turn.\n"
+                    "        A rank's number on its own node is right in every order: see exercise 00.3.\n",
                     ranks_there);
         }
         free(all);

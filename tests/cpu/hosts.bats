@@ -57,6 +57,7 @@ local_rank() {
     show
     [ "$code" -eq 1 ]
     grep -q '^ranks 0 and 2 on .*-0 are bound to the same GPU, number 0 ' <<<"$err"
+    grep -q "^ *A rank's number on its own node is right in every order: see exercise 00.3" <<<"$err"
     local_rank local
     for n in 1 2 3 4; do
         for hosts in $(in_turn $((n / 2)) 2 2:cyclic); do
