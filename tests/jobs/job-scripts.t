@@ -82,6 +82,12 @@ is "${said##* }" "$PWD/02-nccl-allreduce/allreduce.py" "the twin of lesson 02, i
 said=$(job "$PWD/jobs/pytorch.slurm" COURSE="$PWD" -- 10-data-parallel --steps 3)
 [[ $said == *" $PWD/10-data-parallel/data_parallel.py --steps 3" ]]
 result $? "a lesson and options are passed on"
+said=$(job "$PWD/jobs/pytorch.slurm" COURSE="$PWD" CHECK=yes)
+[[ $said == srun*" $PWD/check/nccl-check torchrun --nnodes=2 "* ]]
+result $? "CHECK=yes: the checks before torchrun"
+said=$(job "$PWD/jobs/pytorch.slurm" COURSE="$PWD" CHECK=no)
+[[ $said == srun*" --kill-on-bad-exit=1 torchrun --nnodes=2 "* ]]
+result $? "CHECK=no: none"
 said=$(job "$PWD/jobs/pytorch.slurm" COURSE="$PWD" -- 06-bandwidth)
 [ $? = 1 ] && [[ $said == "ERROR: lesson 06-bandwidth has no Python program: 00-nccl-hello-world/hello.py "* ]]
 result $? "a lesson without a twin is refused, and those with one are named"
