@@ -1,6 +1,6 @@
 """One-sided: a rank writes into the memory of another and signals it.
 
-    torchrun --nproc_per_node=4 one_sided.py [-n COUNT] [--items N]
+    torchrun --nproc_per_node=2 one_sided.py [-n COUNT] [--items N]
 
 It needs GPUs, one for each rank, that reach one another's memory, and PyTorch 2.7 or newer.
 """
