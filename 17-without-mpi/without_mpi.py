@@ -39,12 +39,12 @@ store = dist.TCPStore(address, port, nranks, is_master=rank == 0,
 # Each rank sets a key and waits for the others'. An error then says who is missing.
 store.set(f"rank {rank}", "")
 store.wait([f"rank {r}" for r in range(nranks)])
-if rank == 0:
-    print(f"{nranks} ranks, counted by {who}, met at {address}:{port}")
 
 # From here on all is as it was: the unique id goes through this store.
 dist.init_process_group("nccl" if gpus else "gloo", store=store, rank=rank, world_size=nranks)
 lesson.say_build()
+if rank == 0:
+    print(f"{nranks} ranks, counted by {who}, met at {address}:{port}")
 buf = torch.full((count,), rank + 1.0, device=device)
 dist.all_reduce(buf)
 lesson.table("After all-reduce:", buf)

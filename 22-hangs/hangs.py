@@ -15,7 +15,7 @@ import torch.distributed as dist
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common"))
 import lesson
 
-asked = lesson.options(__doc__, fault="none", rank=1, step=3, steps=5, timeout=10)
+asked = lesson.options(__doc__, fault=["none", "skip", "count", "order", "branch", "slow"], rank=1, step=3, steps=5, timeout=10)
 
 # torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()

@@ -12,11 +12,13 @@ _checked, _wrong, _first, _cell = 0, 0, None, None
 
 
 def options(description, **defaults):
-    """Reads the command line: `count=4` becomes -n, `layers=4` becomes --layers."""
+    """Reads the command line: `count=4` becomes -n, `layers=4` becomes --layers, and of a
+    list one word may be chosen; the first is taken if none is."""
     parser = argparse.ArgumentParser(description=description)
     for name, value in defaults.items():
         flags = ["-n", "--count"] if name == "count" else ["--" + name.replace("_", "-")]
-        parser.add_argument(*flags, dest=name, type=type(value), default=value)
+        choices, value = (value, value[0]) if isinstance(value, list) else (None, value)
+        parser.add_argument(*flags, dest=name, type=type(value), default=value, choices=choices)
     return parser.parse_args()
 
 
