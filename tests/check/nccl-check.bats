@@ -248,6 +248,9 @@ END
     run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks wrong
     [ "$status" -eq 1 ]
     [[ $output == *"NCCL CHECK: mismatch: the ranks give different counts"* ]]
+    run env HANGS=yes LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks leaves
+    [ "$status" -eq 1 ]
+    [[ $output == *"  rank 1 on "*": has ended, after 0 operations on the communicator"* ]]
 
     # How large the job is, nobody says: the first communicator was a part of it.
     run env -u RANK -u WORLD_SIZE LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks groups

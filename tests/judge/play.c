@@ -1007,7 +1007,7 @@ static void ev_finish(const struct event *e) {
 static void ev_exit(const struct event *e) {
     ranks[e->rank].ended = true;
     judge_exits(e->judge);
-    judge_finishes(e->judge, JUDGE_EXITS, here(e, "exit"));
+    judge_finishes(e->judge, JUDGE_EXITS, here(e, "MPI_Finalize"));
 }
 static void ev_ends_job(const struct event *e) {
     ranks[e->rank].ended = true;

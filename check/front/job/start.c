@@ -440,7 +440,9 @@ static void exit_checks(int status) {
     front_leave();
     if (front_job.mpi_up || tcp_runs() || front_job.nranks == 1)
         finish(kept_at.call != NULL,
-               kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
+               kept_at.call
+                   ? kept_at
+                   : (struct judge_at){front_job.mpi_up ? "MPI_Finalize" : "", 0});
 }
 
 static void at_exit(int status, void *unused) {

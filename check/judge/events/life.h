@@ -93,8 +93,9 @@ void judge_last_look(struct judge *j);
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes);
 
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
- * be told where this rank is), or the end of the process without it; or this rank ends
- * the job, by `at`: whether others have waited for it is said a moment later. */
+ * be told where this rank is), or the end of the process without it (`at` is the call
+ * that was left out, "" if MPI was not there); or this rank ends the job, by `at`:
+ * whether others have waited for it is said a moment later. */
 enum judge_finish { JUDGE_EXITS, JUDGE_FINALIZES, JUDGE_ENDS_JOB };
 void judge_finishes(struct judge *j, enum judge_finish how, struct judge_at at);
 /* The process ends: what is still queued, or waits in a group, is lost. */

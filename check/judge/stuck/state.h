@@ -14,7 +14,7 @@ enum wait_kind {
     WAIT_LEAVE,    // in ncclCommDestroy, for the ranks of the machine
     WAIT_MPI,      // in MPI
     WAIT_COMM,     // asks whether a communicator is ready
-    WAIT_EXIT,     // has ended without MPI_Finalize; as enum judge_finish, as the next
+    WAIT_EXIT,     // has ended without the call; as enum judge_finish, as the next
     WAIT_FINALIZE, // in MPI_Finalize
     WAIT_ENDS_JOB
 };

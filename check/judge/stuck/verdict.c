@@ -268,7 +268,8 @@ static void add_line(struct judge *j, struct text *text, int p,
         if (process->waits[w].kind >= WAIT_EXIT)
             wait = &process->waits[w];
     if (wait->kind == WAIT_EXIT)
-        text_add(text, "has ended without MPI_Finalize");
+        text_add(text, "has ended%s%s", wait->told->call[0] ? " without " : "",
+                 wait->told->call);
     else if (wait->kind == WAIT_FINALIZE)
         text_add(text, "is in %s at %s", wait->told->call, place(j, wait->told->site));
     else if (join && strcmp(join->call, wait->told->call) == 0)

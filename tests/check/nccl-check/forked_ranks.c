@@ -1,7 +1,8 @@
 // Two ranks that a process has forked off, without MPI, as Python's multiprocessing does;
-// rank 1 gives another count if the argument is "wrong". With "groups" four ranks, who
-// say nothing in RANK and WORLD_SIZE: communicators of two first, then one of all. With
-// -DBELOW: a CUDA and an NCCL that do nothing.
+// rank 1 gives another count if the argument is "wrong", and ends early if it is
+// "leaves". With "groups" four ranks, who say nothing in RANK and WORLD_SIZE:
+// communicators of two first, then one of all. With -DBELOW: a CUDA and an NCCL that do
+// nothing.
 #include <arpa/inet.h>
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -22,7 +23,11 @@
         __attribute__((alias(#name), visibility("default")));
 
 DOES_NOTHING(cudaError_t, cudaSetDevice, int device)
-DOES_NOTHING(cudaError_t, cudaDeviceSynchronize, void)
+cudaError_t cudaDeviceSynchronize(void) {
+    if (getenv("HANGS"))
+        sleep(30);
+    return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int *device) {
     return *device = 0;
 }
@@ -74,6 +79,8 @@ static void rank_of(int rank, int nranks, size_t count) {
     cudaSetDevice(0);
     ncclComm_t pair = nranks > 2 ? joined(1 + rank / 2, 2, rank % 2) : NULL;
     ncclComm_t comm = joined(0, nranks, rank);
+    if (count == 0)
+        _exit(0);
     cudaMalloc(&buffer, 4096);
     ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, NULL);
     cudaDeviceSynchronize();
@@ -102,7 +109,11 @@ int main(int argc, char **argv) {
             setenv("RANK", text, 1);
         }
         if (fork() == 0)
-            rank_of(rank, nranks, strcmp(how, "wrong") == 0 && rank == 1 ? 5 : 4);
+            rank_of(rank, nranks,
+                    rank != 1                    ? 4
+                    : strcmp(how, "wrong") == 0  ? 5
+                    : strcmp(how, "leaves") == 0 ? 0
+                                                 : 4);
     }
     while (wait(&status) > 0)
         bad |= status;
