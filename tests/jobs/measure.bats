@@ -143,8 +143,8 @@ END
     grep -qxF '| missing | 1 | 1 |  |  |  |  |  |' out/nccl-check.md
     grep -qxF '| memory | 1 |  |  |  |  | 1 |  |' out/nccl-check.md
     grep -qxF '| setup | 1 |  |  |  | 1 |  |  |' out/nccl-check.md
-    row 'nccl-check \| 5 \| 2 \| 2 \| 1 \| 2 \| [0-9.]+ s \| 7 \| 1'
-    row '`setup-error` \| error: returned 101 .* \| – \| –'
+    row 'nccl-check \| 5 \| 3 \| 3 \| 1 \| 2 \| [0-9.]+ s \| 7 \| 2' # of calls that fail, too
+    row '`setup-error` \| error: returned 101 .* \| – \| `L` note: rank 0: cudaSetDevice .* s'
     row '`mismatch-count` \| .* \| `LC` mismatch: .* s'
     row '`mismatch-type` \| .* \| `LRC` mismatch: .* s'
     ONLY='setup-nranks-*' RANKS=4 tables with
