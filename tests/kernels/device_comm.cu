@@ -60,6 +60,8 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommQueryProperties(comm, &can));
     if (rank == 0)
         printf("%d LSA teams, %s\n", can.nLsaTeams, can.deviceApiSupport ? "yes" : "no");
+    fflush(stdout);
+    CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); // before a rank that fails ends the job
     ncclDevCommRequirements wanted = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
     wanted.lsaBarrierCount = is(what, "few-barriers") ? BLOCKS - 1 : BLOCKS;
     wanted.lsaMultimem = is(what, "multimem");
