@@ -58,7 +58,7 @@ shell() {
     shift
     rm -f "$BATS_TEST_TMPDIR"/{out,err}.*
     for ((rank = 0; rank < n; rank++)); do
-        env "$@" RANK="$rank" WORLD_SIZE="$n" LOCAL_RANK="$rank" timeout 300 "$top/17-without-mpi/without_mpi" \
+        env "$@" RANK="$rank" WORLD_SIZE="$n" timeout 300 "$top/17-without-mpi/without_mpi" \
             "${options[@]}" >"$BATS_TEST_TMPDIR/out.$rank" 2>"$BATS_TEST_TMPDIR/err.$rank" 3>&- &
         pids+=($!)
     done
@@ -117,6 +117,16 @@ port() { # a port that is free now, as is the next; below those that the system 
         expect 0 "OK: 1 rank, all 4 elements as expected"
         grep -q "^1 rank, counted by $who," <<<"$out"
     done
+}
+
+@test "17: without a local rank, ranks that are dealt out in turn choose the same GPU" {
+    on_gpus && skip "of the CPU build, which can pretend to be two machines"
+    local options=()
+    shell 4 CPU_HOSTS=2:cyclic CPU_DEVICES=2 MASTER_PORT="$(port)"
+    [ "$code" -ne 0 ]
+    grep -q '^NCCL CHECK: setup: two ranks are bound to the same GPU' <<<"$err"
+    shell 4 CPU_HOSTS=2 CPU_DEVICES=2 MASTER_PORT="$(port)"
+    expect 0 "OK: 4 ranks, all 16 elements as expected"
 }
 
 @test "17: the store takes more values than a thousand ranks need" {
