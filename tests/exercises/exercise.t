@@ -91,6 +91,13 @@ point($code == 0 && $said =~ /^0 of ${\ scalar @of_04} .*make exercise N=$of_04[
 ($said) = exercise('run', N => $third->{number}, RESET => 1);
 point(read_file(starter_path($third)) eq variant($third, 'starter') && read_file(glob "$dir/build/exercises/$third->{number}/before-reset.*") =~ /begun/,
     'starting over, and what was there is kept', $said);
+exercise('run', N => $third->{number}, RESET => 1);
+write_file(starter_path($third), "// again\n" . variant($third, 'starter'));
+($said) = exercise('run', N => $third->{number}, RESET => 1);
+my @kept = sort map { read_file($_) =~ /^(.*)/ } glob "$dir/build/exercises/$third->{number}/before-reset*";
+my ($last) = $said =~ /kept in (\S+)$/m;
+point("@kept" eq '// again // begun' && $last && read_file($last) =~ /again/, 'starting over again and again: nothing kept is lost, and the message names the last copy',
+    "$said@kept");
 ($said) = exercise('solution', N => $first->{number});
 point(index($said, variant($first, 'solution')) == 0 && has($said, "Why: $first->{why}"), 'a solution, and why', $said);
 
