@@ -100,6 +100,11 @@ for my $lesson (sort keys %title) {
     is(join("\n", grep { !found($_) } split /\n/, $typed // '?'), '', "$lesson: what is typed is found in the course's folder");
     my @on_slides = map { /`([^`]*)`/g } text("book/slides/$lesson.md") =~ /^\*\*Type.*/mg;
     is(join("\n", grep { m{\./|^\(|^cd |make } && !found($_) } @on_slides), '', "$lesson: what its slides let one type, too");
+    my @typed = map { s/ \| less$//r } split /\n/, $typed // '';
+    my %typed = map { $_ => 1 } @typed;
+    my %shown;
+    my @shown = grep { $typed{$_} && !$shown{$_}++ } map { s/ \| less$//r } @on_slides;
+    is(join("\n", grep { $shown{$_} } @typed), join("\n", @shown), "$lesson: what both let one type comes in the slides' order");
     is(join(' ', grep { !$break{$_} } ($typed // '') =~ /make break N=(\w+)/g), '', "$lesson: what it breaks exists");
 }
 done_testing;
