@@ -55,10 +55,6 @@ sub type_of {
 
 # --- Before inlining --------------------------------------------------------------------
 
-my %refused = (
-    qr/llvm\.nvvm\.(?!barrier)/ => 'an instruction of NVIDIA\'s processors',
-);
-
 sub refuse {
     my ($what) = @_;
     print STDERR "cpu-nvcc: error: $what\n" if !$errors->{$what}++;
@@ -257,17 +253,8 @@ sub follow_pointers {
 
 my $some_wait; # kernels of this file
 my (%here, %there); # functions for each type of pointer
-sub here_of {
-    my ($type) = @_;
-    $here{$type} //= 'cpu.here' . (scalar keys %here);
-    return $here{$type};
-}
-
-sub there_of {
-    my ($type) = @_;
-    $there{$type} //= 'cpu.there' . (scalar keys %there);
-    return $there{$type};
-}
+sub here_of { return $here{ $_[0] } //= 'cpu.here' . keys %here }
+sub there_of { return $there{ $_[0] } //= 'cpu.there' . keys %there }
 
 # From one address of a byte to the other.
 sub moving_function {
@@ -506,6 +493,64 @@ sub is_flat {
     return 1;
 }
 
+# Whether a kernel does nothing but loops whose step is the grid: for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+# i += gridDim.x * blockDim.x), or the block: threadIdx.x and blockDim.x. A single thread whose step is 1 then does the work of all, in an order that is right
+# for each. What differs between threads, or grids, has a letter: the four indices, p the product, i with threadIdx.x
+# the start, s the step; P and I with something added that may be negative; x all others.
+sub is_strided {
+    my ($kernel, $block) = @_;
+    my ($blocks, $order, $defined) = blocks_of($kernel->{body});
+    my ($at, $all, $name) = ($order->[0], join("\n", @{ $kernel->{body} }), qr/%(?:"[^"]*"|[\w.\$-]+)/);
+    my %letter = $block ? ('%cpu.tx' => 'i', '%cpu.nx' => 's') : map { ("%cpu.${_}x" => $_) } qw(b g n t);
+    my %result = ('mul bn' => 'p', 'mul gn' => 's', 'add pt' => 'i', 'add Pt' => 'I', 'add pu' => 'P', 'add iu' => 'I', 'add Iu' => 'I');
+    my $letter;
+    $letter = sub {
+        my ($how, $type, $a, $b) = ($defined->{ $_[0] } // '') =~ /^(add|mul|[sz]ext)(?: (?:nuw|nsw|nneg))* (\w+) ([^\s,]+)(?:, ([^\s,]+)| to)/;
+        return $letter{ $_[0] } //= 'u' if $letter{ $_[0] } || !$how; # the same for all
+        my ($x, $y) = map { $letter->($_) } $a, $b // '';
+        my ($both, $added) = (join('', sort $x, $y), $defined->{ $x eq 'u' ? $a : $b // '' } // '');
+        return $letter{ $_[0] } = !defined $b || $b eq '0' ? ($how eq 'zext' && $x =~ /[IP]/ ? 'x' : $x) : $both eq 'uu' ? 'u'
+            : $both eq 'iu' && $type eq 'i64' && $added =~ /^(?:and|lshr|udiv|zext) / ? 'i' : $result{"$how $both"} // 'x';
+    };
+    my $times = sub { scalar(() = $all =~ /\Q$_[0]\E(?![\w.\$-])/g) };
+    my $bare = sub { my $v = $_[0]; $v = $1 while ($defined->{$v} // '') =~ /^[sz]ext (?:nneg )?\S+ (\S+) to/; $v };
+    my $goes_on = sub { # a comparison of a value: how, and with what
+        my ($how, $a, $b) = ($defined->{ $_[0] } // '') =~ /^icmp (?:samesign )?([su][lg]\w) \S+ ([^\s,]+), ([^\s,]+)/ or return '';
+        ($a, $b) = ($b, $a) if $how =~ s/g/l/;
+        return $bare->($a) eq $bare->($_[1]) ? "$how " . $bare->($b) : '';
+    };
+    my (%outside, %known, @limits);
+    while ($blocks->{$at}[-1] !~ /^\s+ret void/) { # from loop to loop
+        my ($guard, $to, $exit) = $blocks->{$at}[-1] =~ /^\s+br i1 ($name), label %([^\s,]+), label %([^\s,]+)/ or return 0;
+        return 0 if $outside{$at}++;
+        ($outside{$to}, $to) = (1, $1) if $blocks->{$to}[-1] =~ /^\s+br label %([^\s,]+)/ && $blocks->{$to}[0] !~ / = phi /;
+        my ($i, $values) = $blocks->{$to}[0] =~ /^\s+($name) = phi \w+ (\[ .* \])/ or return 0;
+        my %in = $values =~ /\[ (\S+), %(\S+) \]/g;
+        my ($start, $next) = sort { $letter->($b) =~ /i/i <=> $letter->($a) =~ /i/i } keys %in;
+        my @sum = ($defined->{ $next // '' } // '') =~ /^add (?:n[us]w )*\w+ ([^\s,]+), ([^\s,]+)/;
+        my ($again) = $blocks->{ $in{ $next // '' } // $at }[-1] =~ /^\s+br i1 ($name), label %\Q$to\E, label %\Q$exit\E(?:,|$)/ or return 0;
+        my ($first, $then) = ($goes_on->($guard, $start), $goes_on->($again, $next));
+        # No other way leads in or out, nothing else is handed on, and what is counted has no other use.
+        return 0 if !$first || $first ne $then || join(' ', sort map { $_ eq $i ? '' : $letter->($_) } @sum) ne ' s'
+            || $letter->($start) !~ ($first =~ /^s/ ? qr/i/i : qr/i/) || (grep { / = phi / } @{ $blocks->{$to} }) != 1
+            || (grep { $times->($_) != 2 } "label %$exit", "label %$to", $guard, $again) || $times->($next) != 3;
+        $known{$_} = 1 for $i, $next, $guard, $again;
+        push @limits, (split ' ', $first)[1];
+        $at = $exit;
+    }
+    $outside{$at} = 1;
+    my %inside = map { $outside{$_} ? () : map { /^\s+($name) = / ? ($1 => 1) : () } @{ $blocks->{$_} } } @$order;
+    for my $block (@$order) {
+        for (@{ $blocks->{$block} }) {
+            my ($to, $what) = /^\s+(?:($name) = )?(.*?)(?:, !\S+ !\d+)*$/;
+            my @used = $what =~ /($name)/g;
+            return 0 if $outside{$block} && ($what !~ /^(?:add|sub|mul|and|or|xor|shl|[la]shr|[us]div|[us]rem|[sz]ext|trunc|icmp|select|bitcast|getelementptr|load|br|ret|call .*\@(?:cpu\.here|llvm\.[su]m))/
+                || grep { $inside{$_} } @used) || (grep { $letter->($_) ne 'u' } @used) && !(defined $to && ($known{$to} || $letter->($to) ne 'u'));
+        }
+    }
+    return @limits && !grep { $inside{$_} } @limits;
+}
+
 # --- How a kernel is run ----------------------------------------------------------------
 
 # The arguments of the program, each with the parameters that it became: a small struct is passed in parts.
@@ -640,14 +685,19 @@ sub loop_function {
     for my $n (0 .. 14) {
         push @code, "  %w$n.at = getelementptr i32, $i32 %where, i64 $n", "  %w$n = load i32, $i32 %w$n.at, align 4";
     }
-    my $guard = $kernel->{guard};
+    my $guard = !$kernel->{strided} && $kernel->{guard};
     my ($plain, $name) = (', !llvm.loop !' . $loop, quoted($kernel->{name}));
     my $call = join ', ', @$given, map { "i32 $_" } map({ "%w$_" } 0 .. 8), '%x', '%y', '%z';
     push @code, '  br label %zs',
         'zs:', '  %z = phi i32 [ %w11, %entry ], [ %z.next, %ys.end ]', '  br label %ys',
         'ys:', '  %y = phi i32 [ %w10, %zs ], [ %y.next, %xs.end ]';
     my $start = '[ %w9, %ys ]';
-    if ($guard) { # threads before those inside; where these end, by halves; these; the others
+    if ($kernel->{strided}) { # all threads of the row by one whose step is 1
+        my ($grid, $block) = $kernel->{strided} eq 'grid' ? (1, 0) : ('%w0', '%w6');
+        my $one = join ', ', @$given, map { "i32 $_" } $grid, '%w1', '%w2', 1, '%w4', '%w5', $block, '%w7', '%w8', 0, '%y', '%z';
+        push @code, '  %row = mul i32 %w3, ' . ($block ? 1 : '%w0'), '  %whole = icmp eq i32 %w12, %row', '  %begin = icmp eq i32 %w9, 0',
+            '  %all = and i1 %whole, %begin', '  br i1 %all, label %one, label %xs', 'one:', "  call void $kernel->{name}($one)$at", '  br label %xs.end';
+    } elsif ($guard) { # threads before those inside; where these end, by halves; these; the others
         my $asks = sub { "  $_[0] = call i1 \@\"$name.guard\"(" . $call =~ s/i32 %x,/i32 $_[1],/r . ')' };
         my $inside = $call =~ s/i32 %x,/i32 %i,/r;
         my $before = $call =~ s/i32 %x,/i32 %a,/r;
@@ -782,8 +832,7 @@ sub string_constant {
 
 sub size_constant {
     my ($type) = @_;
-    return 'i64 ' . ($opaque ? "ptrtoint (ptr getelementptr ($type, ptr null, i32 1) to i64)"
-        : "ptrtoint ($type* getelementptr ($type, $type* null, i32 1) to i64)");
+    return 'ptrtoint (' . pointer_to($type) . " getelementptr ($type, " . pointer_to($type) . ' null, i32 1) to i64)';
 }
 
 # What the runtime is told of a kernel: struct kernel_code in kernels.h.
@@ -801,9 +850,8 @@ sub describe {
         # A pointer in a struct is found as one in memory is.
         $kernel->{elsewhere} = 1 if @$argument > 1 && grep { ($letter->{ $_->{name} } // '-') ne '-' } @$argument;
         $uses .= @$argument == 1 && !$p->{byval} && $letter->{ $p->{name} } ? $letter->{ $p->{name} } : '.';
-        push @sizes, $p->{byval} ? size_constant($p->{byval})
-            : @$argument > 1 ? do { my $s = size_constant($p->{type}); $s =~ s/^i64 //; "i64 add (i64 $s, i64 8)" }
-            : size_constant($p->{type} eq 'i1' ? 'i8' : $p->{type});
+        my $size = size_constant($p->{byval} || ($p->{type} eq 'i1' ? 'i8' : $p->{type}));
+        push @sizes, @$argument > 1 ? "i64 add (i64 $size, i64 8)" : "i64 $size";
     }
     my $n = @sizes;
     my ($name, $name_at) = string_constant("cpu.name$number", quoted($kernel->{name}));
@@ -815,17 +863,15 @@ sub describe {
     my $run_at = $opaque ? "ptr \@cpu.run$number" : "i8* bitcast ($run* \@cpu.run$number to i8*)";
     my $first_at = $opaque ? "ptr \@cpu.first$number" : "i8* bitcast (i64 ($i8s)* \@cpu.first$number to i8*)";
     my @used = grep { my $s = quotemeta; grep { /$s\b/ } @{ $kernel->{body} } } sort keys %$shared;
-    my $static = 'i64 0';
-    for (@used) {
-        my $size = size_constant($shared->{$_});
-        $size =~ s/^i64 //;
-        $static =~ s/^i64 //;
-        $static = "i64 add (i64 $static, i64 $size)";
-    }
+    my $flat = !$kernel->{waits} && !@used && is_flat($kernel);
+    my $simple = !$kernel->{waits} && !$kernel->{first_last};
+    $kernel->{strided} = $flat && $simple && is_strided($kernel, 0) ? 'grid' : $simple && is_strided($kernel, 1) ? 'block' : '';
+    my $static = '0';
+    $static = "add (i64 $static, i64 " . size_constant($shared->{$_}) . ')' for @used;
     return ($name, $text, "\@cpu.sizes$number = private constant $array [" . join(', ', @sizes) . ']'
-        ), "%cpu.code { $name_at, $run_at, $first_at, $sizes_at, $text_at, $static, i32 $n, i32 "
+        ), "%cpu.code { $name_at, $run_at, $first_at, $sizes_at, $text_at, i64 $static, i32 $n, i32 "
         . (($kernel->{waits} ? 1 : 0) | ($kernel->{elsewhere} ? 2 : 0)
-        | (!$kernel->{waits} && !@used && is_flat($kernel) ? 4 : 0) | ($kernel->{first_last} ? 8 : 0)) . ' }';
+        | ($flat ? 4 : 0) | ($kernel->{first_last} ? 8 : 0)) . ' }';
 }
 
 sub registration {

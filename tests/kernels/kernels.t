@@ -85,6 +85,7 @@ case_of quiet 'of an empty share no element is used: no race, no freed memory' "
 case_of says 'a loop whose step is the grid is part of races' 'stride at wrong.cu:[0-9]+ writes' "$wrong" 11
 case_of says 'a condition in two dimensions, too' 'plane at wrong.cu:[0-9]+ writes' "$wrong" 14
 case_of says 'an address that is no multiple of 16 is named' 'kernel wide uses an address that is not .*aligned.*wrong.cu:' "$wrong" 12
+case_of says 'a loop whose step is the grid names the thread, too' 'kernel stride uses.*: block \(61,0,0\), thread \(68,0,0\)' "$wrong" 15
 case_of says 'memory before a buffer is named' 'kernel part uses.*; 32 bytes before the nearest buffer, of 4194304' "$wrong" 13
 # Options that Makefiles have.
 options() {

@@ -151,6 +151,102 @@ static void stream_order() {
     cudaStreamDestroy(b);
 }
 
+// Loops whose step is the grid. Of these, the first three are run as one loop over the elements, in order.
+__device__ int at_now;
+#define FIRST int first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x
+__global__ void in_order(int *x, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        x[i] = atomicAdd(&at_now, 1);
+}
+__global__ void in_parts(int *x, size_t n) {
+    size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x, step = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = first; i < n / 2; i += step)
+        x[i] = atomicAdd(&at_now, 1);
+    for (size_t i = n / 2 + first; i < n; i += step)
+        x[i] = x[i - n / 2] % 2 ? atomicAdd(&at_now, 1) : -1;
+}
+__global__ void in_block(int *x, int n) { // blocks have a row each
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        x[blockIdx.x * n + i] = atomicAdd(&at_now, 1) + gridDim.x;
+}
+// And in these a thread does what no other may do for it.
+__global__ void first_of(int *x, int n) {
+    FIRST;
+    for (int i = first; i < n; i += step)
+        x[i] = first;
+}
+__global__ void next_of(int *x, int n) {
+    FIRST;
+    for (int i = first; i < n; i += step)
+        x[i] = i + step;
+}
+__global__ void until(int *x, int n) {
+    FIRST;
+    for (int i = first; i < n; i += step) {
+        if (i == 20) return;
+        x[i] = 1;
+    }
+}
+__global__ void some(int *x, int n, int m) {
+    FIRST;
+    if (first < m)
+        for (int i = first; i < n; i += step)
+            x[i] = 1;
+    else
+        for (int i = first; i < n / 2; i += step)
+            x[i] = 2;
+}
+__global__ void number(int *x, int n) {
+    FIRST;
+    for (int i = first; i < n; i += step)
+        x[i] = 1;
+    atomicAdd(&at_now, 1);
+}
+__global__ void sums(int *x, int n) {
+    FIRST;
+    int sum = 0;
+    for (int i = first; i < n; i += step)
+        x[i] = sum += i;
+}
+__global__ void before_first(int *x, unsigned n) {
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x - 5; i < n; i += blockDim.x * gridDim.x)
+        x[i] = 1;
+}
+__global__ void twice_first(int *x, int n) {
+    FIRST;
+    for (int i = first; i < 2; i += step)
+        for (int j = first; j < n; j += step)
+            x[j] += 1;
+}
+static void grid_loops() {
+    enum { N = 100, STEP = 32 };
+    Buffer<int> x(N);
+    auto as = [&](auto launch, auto expect) {
+        int zero = 0, other = 0;
+        cudaMemcpyToSymbol(at_now, &zero, sizeof zero);
+        cudaMemset(x.at, 0, N * sizeof(int));
+        launch();
+        auto v = x.host();
+        for (int i = 0; i < N; i++)
+            other += v[i] != expect(i);
+        return other == 0;
+    };
+    CHECK(as([&] { in_order<<<4, 8>>>(x.at, N); }, [](int i) { return i; }));
+    CHECK(as([&] { in_parts<<<4, 8>>>(x.at, N); }, [](int i) { return i < 50 ? i : i % 2 ? 50 + (i - 50) / 2 : -1; }));
+    CHECK(as([&] { in_block<<<4, 8>>>(x.at, N / 4); }, [](int i) { return i + 4; }));
+    CHECK(as([&] { first_of<<<4, 8>>>(x.at, N); }, [](int i) { return i % STEP; }));
+    CHECK(as([&] { next_of<<<4, 8>>>(x.at, N); }, [](int i) { return i + STEP; }));
+    CHECK(as([&] { until<<<4, 8>>>(x.at, N); }, [](int i) { return i < 20 || i % STEP != 20; }));
+    CHECK(as([&] { some<<<4, 8>>>(x.at, N, 3); }, [](int i) { return i % STEP < 3 ? 1 : i < N / 2 ? 2 : 0; }));
+    CHECK(as([&] { sums<<<4, 8>>>(x.at, N); }, [](int i) { return (i % STEP + i) * (i / STEP + 1) / 2; }));
+    CHECK(as([&] { before_first<<<4, 8>>>(x.at, N); }, [](int i) { return i % STEP < STEP - 5; }));
+    CHECK(as([&] { twice_first<<<4, 8>>>(x.at, N); }, [](int i) { return i % STEP < 2; }));
+    CHECK(as([&] { number<<<4, 8>>>(x.at, N); }, [](int) { return 1; }));
+    int n = 0;
+    cudaMemcpyFromSymbol(&n, at_now, sizeof n);
+    CHECK(n == STEP);
+}
+
 static void wrong_launches() {
     Buffer<int> x(10);
     iota<<<1, 1025>>>(x.at, 10);
@@ -256,6 +352,7 @@ int main() {
         cudaFreeHost(pinned);
     }
     stream_order();
+    grid_loops();
     wrong_launches();
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     printf("%s: %d cases\n", wrong ? "WRONG" : "OK", cases);
