@@ -181,14 +181,11 @@ sub device_inlinable {
         }
         push @out, $_;
     }
-    if (%shared) {
-        my $bytes = 227 << 10;
-        push @out, "\@cpu.dynamic = internal global [$bytes x i8] zeroinitializer, section \"cpu.dynamic\", align 1024";
-        push @out, map {
-            my $is = $opaque ? 'ptr @cpu.dynamic' : "$shared{$_}* bitcast ([$bytes x i8]* \@cpu.dynamic to $shared{$_}*)";
-            "$_ = internal alias $shared{$_}, $is"
-        } sort keys %shared;
+    for my $name (sort keys %shared) { # it lies in the runtime, which knows how much the launch has asked for
+        my $is = $opaque ? '@__kernel_dynamic' : "bitcast ([0 x i8]* \@__kernel_dynamic to $shared{$name}*)";
+        s/\Q$name\E(?![\w.\$])/$is/g for @out;
     }
+    push @out, '@__kernel_dynamic = external global [0 x i8], align 1024' if %shared;
     exit 1 if %$errors;
     # With -dc a function is there for other files, by a name that the host does not have.
     my $names = join '|', sort keys %elsewhere;
@@ -932,7 +929,7 @@ sub device_runnable {
                 my ($text, $text_at) = string_constant('cpu.variable' . @variables, quoted($name) =~ s/^cpu\.device\.//r);
                 push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ', i64 ' . ($line =~ /"cpu\.managed"/ ? 1 : 0) . ' }' ];
             }
-            $line =~ s/, section "cpu\.(?:shared|dynamic|managed)"//;
+            $line =~ s/, section "cpu\.(?:shared|managed)"//;
             next if $line =~ /^declare .*\@(?:__kernel_(?:index|rests|wait|waits|frame)|llvm\.assume)\(/;
             push @out, $line;
             next;

@@ -56,9 +56,6 @@ constexpr int warpSize = 32;
 CPU_FN(float, rsqrtf, (float x), 1 / sqrtf(x))
 CPU_FN(float, rsqrt, (float x), 1 / sqrtf(x))
 CPU_FN(double, rsqrt, (double x), 1 / sqrt(x))
-CPU_FN(float, rhypotf, (float x, float y), 1 / hypotf(x, y))
-CPU_FN(double, rhypot, (double x, double y), 1 / hypot(x, y))
-CPU_FN(float, rcbrtf, (float x), 1 / cbrtf(x))
 CPU_FN(float, sinpif, (float x), sinf(x * 3.14159265358979f))
 CPU_FN(float, cospif, (float x), cosf(x * 3.14159265358979f))
 CPU_FN(double, sinpi, (double x), sin(x * 3.14159265358979323846))
@@ -83,8 +80,6 @@ CPU_FN(double, __dsub_rn, (double x, double y), x - y)
 CPU_FN(double, __dmul_rn, (double x, double y), x *y)
 CPU_FN(float, __fmaf_rn, (float x, float y, float z), fmaf(x, y, z))
 CPU_FN(double, __fma_rn, (double x, double y, double z), fma(x, y, z))
-CPU_FN(float, norm3df, (float x, float y, float z), sqrtf(x *x + y * y + z * z))
-CPU_FN(double, norm3d, (double x, double y, double z), sqrt(x *x + y * y + z * z))
 
 /* --- Conversions ------------------------------------------------------------------ */
 

@@ -99,30 +99,21 @@ CPU_HOST cudaGetSymbolAddress(void **devPtr, const T &symbol) {
     return ::cudaGetSymbolAddress(devPtr, (const void *)&symbol);
 }
 CPU_HOST cudaGetSymbolSize(size_t *size, const T &symbol) { return ::cudaGetSymbolSize(size, (const void *)&symbol); }
-CPU_HOST cudaMemcpyToSymbol(const T &symbol, const void *src, size_t count, size_t offset = 0,
-                            cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    void *to;
-    cudaError_t error = ::cudaGetSymbolAddress(&to, (const void *)&symbol);
-    return error ? error : cudaMemcpy((char *)to + offset, src, count, kind);
-}
-CPU_HOST cudaMemcpyFromSymbol(void *dst, const T &symbol, size_t count, size_t offset = 0,
-                              cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    void *from;
-    cudaError_t error = ::cudaGetSymbolAddress(&from, (const void *)&symbol);
-    return error ? error : cudaMemcpy(dst, (char *)from + offset, count, kind);
-}
-CPU_HOST cudaMemcpyToSymbolAsync(const T &symbol, const void *src, size_t count, size_t offset, cudaMemcpyKind kind,
-                                 cudaStream_t stream = 0) {
-    void *to;
-    cudaError_t error = ::cudaGetSymbolAddress(&to, (const void *)&symbol);
-    return error ? error : cudaMemcpyAsync((char *)to + offset, src, count, kind, stream);
-}
-CPU_HOST cudaMemcpyFromSymbolAsync(void *dst, const T &symbol, size_t count, size_t offset, cudaMemcpyKind kind,
-                                   cudaStream_t stream = 0) {
-    void *from;
-    cudaError_t error = ::cudaGetSymbolAddress(&from, (const void *)&symbol);
-    return error ? error : cudaMemcpyAsync(dst, (char *)from + offset, count, kind, stream);
-}
+#define CPU_COPY(name, parameters, copied)                                               \
+    CPU_HOST name parameters {                                                           \
+        char *at;                                                                        \
+        cudaError_t error = ::cudaGetSymbolAddress((void **)&at, (const void *)&symbol); \
+        return error ? error : copied;                                                   \
+    }
+CPU_COPY(cudaMemcpyToSymbol, (const T &symbol, const void *src, size_t count, size_t offset = 0,
+         cudaMemcpyKind kind = cudaMemcpyHostToDevice), cudaMemcpy(at + offset, src, count, kind))
+CPU_COPY(cudaMemcpyFromSymbol, (void *dst, const T &symbol, size_t count, size_t offset = 0,
+         cudaMemcpyKind kind = cudaMemcpyDeviceToHost), cudaMemcpy(dst, at + offset, count, kind))
+CPU_COPY(cudaMemcpyToSymbolAsync, (const T &symbol, const void *src, size_t count, size_t offset, cudaMemcpyKind kind,
+         cudaStream_t stream = 0), cudaMemcpyAsync(at + offset, src, count, kind, stream))
+CPU_COPY(cudaMemcpyFromSymbolAsync, (void *dst, const T &symbol, size_t count, size_t offset, cudaMemcpyKind kind,
+         cudaStream_t stream = 0), cudaMemcpyAsync(dst, at + offset, count, kind, stream))
+#undef CPU_COPY
 #undef CPU_HOST
 
 #endif

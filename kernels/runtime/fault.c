@@ -96,11 +96,23 @@ static void buffer_of(const char *address, char *words, size_t size) {
                  (size_t)(memory->user - address), memory->bytes);
 }
 
+static const char past_shared[] =
+    "uses shared memory past the %zu bytes that its launch asked for";
+
+void fault_shared(const struct launch *launch) {
+    fflush(stdout);
+    fprintf(stderr, "kernel %s ", kernel_words(launch->kernel));
+    fprintf(stderr, past_shared, launch->shared);
+    fputc('\n', stderr);
+}
+
 static void say(const struct launch *launch, const struct kernel_where *where,
                 bool thread_known) {
     char line[256], buffer[128], what[80], where_to[64] = "", thread[64] = "";
     line_of(fault.instruction, line, sizeof line);
     const char *address = memory_user_address(fault.address);
+    const bool shared = fault.address >= __kernel_dynamic &&
+                        fault.address < __kernel_dynamic + KERNEL_DYNAMIC;
     if (thread_known)
         snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", where->thread[0],
                  where->thread[1], where->thread[2]);
@@ -112,9 +124,11 @@ static void say(const struct launch *launch, const struct kernel_where *where,
     else if (!fault.told)
         snprintf(what, sizeof what,
                  "uses an address that is not aligned to its type, or is no address");
+    else if (shared)
+        snprintf(what, sizeof what, past_shared, launch->shared);
     else
         snprintf(what, sizeof what, "uses memory that is in no buffer");
-    if ((fault.signal == SIGSEGV || fault.signal == SIGBUS) && fault.told)
+    if ((fault.signal == SIGSEGV || fault.signal == SIGBUS) && fault.told && !shared)
         snprintf(where_to, sizeof where_to, ", address %p", (const void *)address);
     fflush(stdout);
     fprintf(stderr, "kernel %s %s: block (%u,%u,%u)%s%s%s%s%s%s\n",

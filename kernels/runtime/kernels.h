@@ -61,6 +61,9 @@ void *__kernel_frame(size_t bytes); // for a thread that can rest
 _Noreturn void __kernel_no_barrier(unsigned number, unsigned barriers); // too few of them
 /* What threads give one another at KERNEL_WARP: `got` is what was given. */
 extern uint64_t __kernel_given[1024], __kernel_got[1024];
+/* The shared memory that launches ask for. */
+enum { KERNEL_DYNAMIC = 256 << 10 };
+extern char __kernel_dynamic[KERNEL_DYNAMIC];
 #pragma GCC visibility pop
 
 struct kernel { // as the host knows it

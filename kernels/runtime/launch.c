@@ -114,24 +114,6 @@ struct attributes {
 };
 
 #pragma GCC visibility push(default)
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
-                                     cudaStream_t stream);
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
-                                       cudaStream_t *stream);
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
-                             void **arguments, size_t shared, cudaStream_t stream);
-cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
-                                        void **arguments, size_t shared,
-                                        cudaStream_t stream);
-cudaError_t cudaLaunchKernelExC(const configuration *c, const void *function,
-                                void **arguments);
-cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value);
-cudaError_t cudaFuncGetAttributes(struct attributes *out, const void *function);
-cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache cache);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
-                                                          const void *function, int size,
-                                                          size_t shared);
-#pragma GCC visibility pop
 
 static __thread struct {
     dim3 grid, block;
@@ -231,3 +213,5 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
         *blocks = 32;
     return cudaSuccess;
 }
+
+#pragma GCC visibility pop

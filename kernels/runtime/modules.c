@@ -59,18 +59,29 @@ struct wrapper { // clang's __cuda_fatbin_wrapper
     const void *unused;
 };
 
+enum { STATIC_SHARED = 48 << 10 };
+
+struct kernel *kernel_of(const void *stub) {
+    struct told *at = told;
+    while (at && (at->variable || at->host != stub))
+        at = at->next;
+    if (!at || at->kernel.code)
+        return at ? &at->kernel : NULL;
+    struct kernel_module *module = module_of(at->id);
+    for (size_t i = 0; module && i < module->ncodes; i++)
+        if (strcmp(module->codes[i].name, at->name) == 0) {
+            const struct kernel_code *code = &module->codes[i];
+            at->kernel = (struct kernel){.stub = stub,
+                                         .code = code,
+                                         .module = module,
+                                         .dynamic = code->shared < STATIC_SHARED
+                                                        ? STATIC_SHARED - code->shared
+                                                        : 0};
+        }
+    return at->kernel.code ? &at->kernel : NULL;
+}
+
 #pragma GCC visibility push(default)
-void **__cudaRegisterFatBinary(const void *binary);
-void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaUnregisterFatBinary(void **handle);
-int __cudaRegisterFunction(void **handle, const void *host, char *device,
-                           const char *name, int limit, void *tid, void *bid, void *bdim,
-                           void *gdim, int *size);
-void __cudaRegisterVar(void **handle, const void *host, char *device, const char *name,
-                       int external, size_t bytes, int constant, int global);
-cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol);
-cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol);
-#pragma GCC visibility pop
 
 void **__cudaRegisterFatBinary(const void *binary) {
     const char **handle = base_alloc(sizeof *handle);
@@ -102,28 +113,6 @@ void __cudaRegisterVar(void **handle, const void *host, char *device, const char
     new->variable = true;
 }
 
-enum { STATIC_SHARED = 48 << 10 };
-
-struct kernel *kernel_of(const void *stub) {
-    struct told *at = told;
-    while (at && (at->variable || at->host != stub))
-        at = at->next;
-    if (!at || at->kernel.code)
-        return at ? &at->kernel : NULL;
-    struct kernel_module *module = module_of(at->id);
-    for (size_t i = 0; module && i < module->ncodes; i++)
-        if (strcmp(module->codes[i].name, at->name) == 0) {
-            const struct kernel_code *code = &module->codes[i];
-            at->kernel = (struct kernel){.stub = stub,
-                                         .code = code,
-                                         .module = module,
-                                         .dynamic = code->shared < STATIC_SHARED
-                                                        ? STATIC_SHARED - code->shared
-                                                        : 0};
-        }
-    return at->kernel.code ? &at->kernel : NULL;
-}
-
 /* A device variable lies in the program; its address as the program sees it leads
  * nowhere, as that of all device memory. */
 cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
@@ -152,3 +141,5 @@ cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {
         }
     return cuda_error(cudaErrorInvalidSymbol);
 }
+
+#pragma GCC visibility pop

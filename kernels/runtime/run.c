@@ -8,10 +8,12 @@
 #define _GNU_SOURCE
 #include "kernels.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
 #include "data/puts.h"
 #include "fault.h"
 
-enum { WARP = 32, MOST = 1024 };
+enum { WARP = 32, MOST = 1024, UNTOUCHED = 0xa5 };
 
 /* The thread that runs, of a kernel that waits. */
 static struct thread {
@@ -71,6 +73,28 @@ static bool warp_ready(const struct thread *warp, unsigned n, unsigned *lanes) {
         if (warp[i].kind == KERNEL_WARP && (mask >> i & 1))
             *lanes |= 1u << i;
     return *lanes != 0;
+}
+
+char __kernel_dynamic[KERNEL_DYNAMIC] __attribute__((aligned(65536)));
+static size_t shared_opened = KERNEL_DYNAMIC;
+
+/* What follows the shared memory that a launch asks for leads nowhere. On its last page
+ * lie bytes that nobody is to write. */
+static void open_shared(size_t asked) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = (asked + page - 1) / page * page;
+    if (bytes != shared_opened &&
+        (mprotect(__kernel_dynamic, bytes, PROT_READ | PROT_WRITE) ||
+         mprotect(__kernel_dynamic + bytes, KERNEL_DYNAMIC - bytes, PROT_NONE)))
+        fail("shared memory has no end");
+    shared_opened = bytes;
+    memset(__kernel_dynamic + asked, UNTOUCHED, bytes - asked);
+}
+
+static bool shared_kept(size_t asked) {
+    while (asked < shared_opened && (unsigned char)__kernel_dynamic[asked] == UNTOUCHED)
+        asked++;
+    return asked == shared_opened;
 }
 
 static void go_on(struct thread *thread, void (*resume)(void *)) {
@@ -253,20 +277,29 @@ static struct kernel_where all_of(const struct launch *launch) {
                                  .end = {block->x, block->y, block->z}};
 }
 
+static bool run_well(const struct runner *runner, const struct launch *launch,
+                     struct kernel_where *where) {
+    bool well = fault_guard(runner, launch, where);
+    if (well && !shared_kept(launch->shared)) {
+        fault_shared(launch);
+        well = false;
+    }
+    puts_kernel_runs(false);
+    kernel_managed(launch->kernel->module, true);
+    return well;
+}
+
 enum kernel_end kernel_run(const struct launch *launch) {
     static const struct runner loops = {run_blocks, one_by_one, thread_of_loop},
                                threads_wait = {run_waiting, NULL, thread_that_waits};
     static struct kernel_where loop;
-    const struct kernel_module *module = launch->kernel->module;
+    open_shared(launch->shared);
     if (!resting)
-        kernel_managed(module, false);
+        kernel_managed(launch->kernel->module, false);
     if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
         loop = all_of(launch);
         puts_kernel_runs(true);
-        bool well = fault_guard(&loops, launch, &loop);
-        puts_kernel_runs(false);
-        kernel_managed(module, true);
-        return well ? KERNEL_ENDED : KERNEL_BROKE;
+        return run_well(&loops, launch, &loop) ? KERNEL_ENDED : KERNEL_BROKE;
     }
     if (resting && resting != launch)
         return KERNEL_RESTS;
@@ -275,9 +308,7 @@ enum kernel_end kernel_run(const struct launch *launch) {
         waiting = all_of(launch);
         puts_kernel_runs(true);
     }
-    bool well = fault_guard(&threads_wait, launch, &waiting);
-    puts_kernel_runs(false);
-    kernel_managed(module, true);
+    bool well = run_well(&threads_wait, launch, &waiting);
     if (!well)
         resting = NULL;
     return !well ? KERNEL_BROKE : resting ? KERNEL_RESTS : KERNEL_ENDED;

@@ -86,6 +86,9 @@ case_of says 'a loop whose step is the grid is part of races' 'stride at wrong.c
 case_of says 'a condition in two dimensions, too' 'plane at wrong.cu:[0-9]+ writes' "$wrong" 14
 case_of says 'an address that is no multiple of 16 is named' 'kernel wide uses an address that is not .*aligned.*wrong.cu:' "$wrong" 12
 case_of says 'a loop whose step is the grid names the thread, too' 'kernel stride uses.*: block \(61,0,0\), thread \(68,0,0\)' "$wrong" 15
+line=$(grep -n ' all\[threadIdx.x\] = x' wrong.cu | tail -n 1 | cut -d: -f1)
+case_of says 'a launch without its shared memory' "kernel reverse uses shared memory past the 0 bytes .*, thread \(0,0,0\), at wrong.cu:$line" "$wrong" 16
+case_of says 'a launch with too little shared memory' 'kernel reverse uses shared memory past the 256 bytes' "$wrong" 17
 case_of says 'memory before a buffer is named' 'kernel part uses.*; 32 bytes before the nearest buffer, of 4194304' "$wrong" 13
 # Options that Makefiles have.
 options() {

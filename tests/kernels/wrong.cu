@@ -26,6 +26,12 @@ __global__ void turn(float *x, int n) { // threads that wait have lines, too
     for (int i = threadIdx.x; i < 256; i += blockDim.x)
         x[i + n] = all[255 - i];
 }
+__global__ void reverse(float *x) {
+    extern __shared__ float all[];
+    all[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x];
+}
 __global__ void divide(int *x, int by) {
     x[threadIdx.x] /= by;
 }
@@ -115,6 +121,15 @@ int main(int argc, char **argv) {
     case 11:
         stride<<<64, 256, 0, a>>>(x, N);
         ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, b);
+        break;
+    case 16: // right, and then without its third argument
+        reverse<<<1, 256, 256 * sizeof(float), a>>>(x);
+        if (cudaStreamSynchronize(a) != cudaSuccess)
+            return 3;
+        reverse<<<1, 256>>>(x);
+        break;
+    case 17: // bytes, not elements
+        reverse<<<1, 256, 256, a>>>(x);
         break;
     case 15: // the last 700 elements
         stride<<<64, 256, 0, a>>>(x + 700, N);
