@@ -25,7 +25,8 @@ dist.init_process_group("nccl" if gpus else "gloo")
 nranks = dist.get_world_size()
 lesson.say_build()
 
-# Only the root has the data. The tensor is on the GPU, so printing it copies it first.
+# Only the root has the data. The tensor is on the GPU, so printing it copies it first. A
+# collective carries the rows to rank 0. It is the first, so PyTorch makes the communicator.
 buf = torch.full((count,), 42 if rank == 0 else 0, dtype=torch.int32, device=device)
 lesson.table("Before broadcast:", buf)
 

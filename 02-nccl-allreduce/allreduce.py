@@ -29,7 +29,8 @@ lesson.say_build()
 buf = torch.ones(count, device=device)
 lesson.table("Before all-reduce:", buf)
 
-# PyTorch's all-reduce has no second buffer: what was sent is overwritten by the sum.
+# PyTorch's all-reduce has no second buffer: what was sent is overwritten by the sum. The
+# call returns before the sum is there. What follows in the current stream waits for it.
 dist.all_reduce(buf, op=dist.ReduceOp.SUM)
 
 lesson.table("After all-reduce:", buf)

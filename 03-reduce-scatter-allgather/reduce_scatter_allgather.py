@@ -37,7 +37,8 @@ lesson.table("Before reduce-scatter:", sendbuf)
 lesson.reduce_scatter(chunk, sendbuf)
 lesson.table("After reduce-scatter:", chunk)
 
-# And this one is dist.all_gather_into_tensor(recvbuf, chunk).
+# And this one is dist.all_gather_into_tensor(recvbuf, chunk). It begins when the
+# first one has ended, without a wait of ours: PyTorch queues one after the other.
 lesson.all_gather(recvbuf, chunk)
 lesson.table("After all-gather:", recvbuf)
 

@@ -41,7 +41,8 @@ def chunk_of(index):
 
 for step in range(2 * (nranks - 1)):
     out, into = chunk_of(rank - step), chunk_of(rank - step - 1)
-    # One group: without it, each rank would wait in its send. PyTorch makes it of the list.
+    # One group: without it, each rank would wait in its send. PyTorch makes it of the list,
+    # and on GPUs starts it in a stream of its own, after what the current stream has queued.
     for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, total[out], following),
                                            dist.P2POp(dist.irecv, total[into], previous)]):
         request.wait()  # the current stream waits; with gloo, the host

@@ -36,7 +36,8 @@ dist.all_reduce(buf)
 lesson.table("After all_reduce:", buf)
 lesson.expect(buf, expected)
 
-# On all ranks but the root, reduce may leave anything in the tensor. Broadcast fills it.
+# On all ranks but the root, reduce may leave anything in the tensor. Broadcast fills it. It
+# begins when reduce has ended, without a wait of ours: PyTorch queues one after the other.
 buf = mine.clone()
 dist.reduce(buf, dst=0)
 dist.broadcast(buf, src=0)

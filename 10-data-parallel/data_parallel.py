@@ -12,15 +12,12 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../com
 import lesson
 import network
 
-# torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()
 rank = int(os.environ["RANK"])
 device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
 if gpus:
     torch.cuda.set_device(device)  # before the first call, as in C
-
-# The ranks meet at MASTER_ADDR. The unique id travels through a store there, unseen.
-dist.init_process_group("nccl" if gpus else "gloo")
+dist.init_process_group("nccl" if gpus else "gloo")  # all of this is as in lesson 00
 nranks = dist.get_world_size()
 lesson.say_build()
 
@@ -28,7 +25,8 @@ asked = network.options(__doc__, nranks)
 share = asked.batch // nranks
 
 # Every rank makes different initial weights, as a process with a random seed would. Rank 0
-# sends its own to all. (DistributedDataParallel does this when it is constructed.)
+# sends its own to all. The first collective also makes the communicator, which takes long.
+# (DistributedDataParallel does this when it is constructed, and step 4 in backward.)
 weights = network.first_weights(asked, seed=rank).to(device)
 dist.broadcast(weights, src=0)
 weights = [w.requires_grad_() for w in weights.unbind()]
@@ -47,7 +45,7 @@ for step in range(asked.steps):
     (squares[-1] / share).backward()
     # 4. Average the gradients: the mean over the shares is the mean over the batch.
     for weight in weights:
-        dist.all_reduce(weight.grad)
+        dist.all_reduce(weight.grad)  # returns at once; the division waits on the GPU
         weight.grad /= nranks
     # 5. Update: the same weights, the same gradients, so the same weights again.
     sgd.step()

@@ -12,15 +12,12 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../com
 import lesson
 import network
 
-# torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()
 rank = int(os.environ["RANK"])
 device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
 if gpus:
     torch.cuda.set_device(device)  # before the first call, as in C
-
-# The ranks meet at MASTER_ADDR. The unique id travels through a store there, unseen.
-dist.init_process_group("nccl" if gpus else "gloo")
+dist.init_process_group("nccl" if gpus else "gloo")  # all of this is as in lesson 00
 nranks = dist.get_world_size()
 lesson.say_build()
 
@@ -33,14 +30,15 @@ def pad(layer):
     return torch.nn.functional.pad(layer.flatten(), (0, nranks * shard - size))
 
 
-# FullyShardedDataParallel does what follows for a module. Here it is written out.
+# fully_shard does what follows for the layers of a module. Here it is written out.
 first = network.first_weights(asked, seed=0)
 mine = [pad(w).chunk(nranks)[rank].clone().to(device) for w in first]
 sgd, squares = network.optimizer(asked, mine), []
 
 
 def whole(l):
-    """All-gathers a layer's shards. The result is forgotten after its use."""
+    """All-gathers a layer's shards. After its use the memory goes back to PyTorch's
+    allocator, which gives it to the next layer, in the order of the stream."""
     layer = torch.empty(nranks * shard, device=device)
     lesson.all_gather(layer, mine[l])
     return layer[:size].view(asked.width, asked.width)

@@ -7,20 +7,18 @@ import sys
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional as autograd_too  # dist's calls, with a way back
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common"))
 import lesson
 import network
 
-# torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()
 rank = int(os.environ["RANK"])
 device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
 if gpus:
     torch.cuda.set_device(device)  # before the first call, as in C
-
-# The ranks meet at MASTER_ADDR. The unique id travels through a store there, unseen.
-dist.init_process_group("nccl" if gpus else "gloo")
+dist.init_process_group("nccl" if gpus else "gloo")  # all of this is as in lesson 00
 nranks = dist.get_world_size()
 lesson.say_build()
 
@@ -36,41 +34,32 @@ def choose(step, layer, first, count):
 
 def exchange(tokens, out, into):
     """An all-to-all of blocks of different sizes: out[r] tokens go to rank r."""
-    arrived = torch.empty(sum(into), asked.width, device=device)
-    dist.all_to_all_single(arrived, tokens.contiguous(), into, out)
-    return arrived
+    arrived = tokens.new_empty(sum(into), asked.width)
+    return autograd_too.all_to_all_single(arrived, tokens.contiguous(), into, out)
 
 
-weights = network.first_weights(asked, seed=rank).to(device)  # each rank's own expert
-weights.grad = torch.zeros_like(weights)
+weights = network.first_weights(asked, seed=rank).to(device).requires_grad_()  # its own expert
 sgd, squares = network.optimizer(asked, [weights]), []
 
 for step in range(asked.steps):
     start = step * asked.batch + rank * share
-    x, wanted = network.samples(asked, start, share)
-    x, wanted, route, visited = x.to(device), wanted.to(device), [], []
-    for l in range(asked.layers):
-        chosen = choose(step, l, start, share)
+    x, wanted = (t.to(device) for t in network.samples(asked, start, share))
+    for layer in range(asked.layers):
+        chosen = choose(step, layer, start, share).to(device)
         order = chosen.argsort(stable=True)  # sorted by expert
+        # First the counts, so that each rank knows how much will come. The next call wants
+        # them on the host: with GPUs, tolist() waits for them, in every layer.
         out = chosen.bincount(minlength=nranks)
-        # First the counts, so that each rank knows how much will come. The list that the
-        # next call wants is on the host: with GPUs, tolist() waits for the counts.
-        into = torch.empty_like(out, device=device)
-        dist.all_to_all_single(into, out.to(device))
-        route.append((order.to(device), out.tolist(), into.tolist()))
-        order, out, into = route[l]
-        visited.append(exchange(x[order], out, into))
-        x = torch.empty_like(x).index_copy_(0, order, exchange(visited[l] @ weights[l], into, out))
-    dy = x - wanted
-    squares.append((dy ** 2).sum() / 2)
-    dy /= asked.batch
-    for l in reversed(range(asked.layers)):
-        order, out, into = route[l]
-        arrived = exchange(dy[order], out, into)
-        # All tokens of the expert are here, so its gradient is complete: no all-reduce.
-        weights.grad[l] = visited[l].T @ arrived
-        back = exchange(arrived @ weights[l].T, into, out)
-        dy = torch.empty_like(dy).index_copy_(0, order, back)
+        into = torch.empty_like(out)
+        dist.all_to_all_single(into, out)
+        out, into = out.tolist(), into.tolist()
+        arrived = exchange(x[order], out, into)
+        x = exchange(arrived @ weights[layer], into, out)[order.argsort()]
+    squares.append(network.square(x, wanted))
+    sgd.zero_grad()
+    # Backward the gradients travel the same ways; autograd makes these calls, with GPUs in a
+    # thread of its own. All tokens of an expert are on its rank, so there is no all-reduce.
+    (squares[-1] / asked.batch).backward()
     sgd.step()
 
 

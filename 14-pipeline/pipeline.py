@@ -12,74 +12,61 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../com
 import lesson
 import network
 
-# torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()
 rank = int(os.environ["RANK"])
 device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
 if gpus:
     torch.cuda.set_device(device)  # before the first call, as in C
-
-# The ranks meet at MASTER_ADDR. The unique id travels through a store there, unseen.
-dist.init_process_group("nccl" if gpus else "gloo")
+dist.init_process_group("nccl" if gpus else "gloo")  # all of this is as in lesson 00
 nranks = dist.get_world_size()
 lesson.say_build()
 
-asked = network.options(__doc__, 1, layers=max(8, nranks), micro=8,
-                        batch=(nranks + 167) // nranks * nranks)
+asked = network.options(__doc__, 1, layers=max(8, nranks), micro=8)
 share, last = asked.batch // asked.micro, nranks - 1
-layers = slice(asked.layers * rank // nranks, asked.layers * (rank + 1) // nranks)
-weights = network.first_weights(asked, seed=0)[layers].to(device).requires_grad_()
-sgd, squares = network.optimizer(asked, [weights]), []
-ahead = min(nranks - rank, asked.micro)  # 1F1B: so many go forward before one comes back
+weights = network.first_weights(asked, 0).tensor_split(nranks)[rank].to(device).requires_grad_()
+sgd, squares = network.optimizer(asked, [weights]), [0] * asked.steps
+
+# 1F1B: so many micro-batches go forward before one comes back, then they take turns. It is
+# written out here; PipelineStage and Schedule1F1B of PyTorch do it for a module.
+ahead = min(nranks - rank, asked.micro)
+order = "F" * ahead + "BF" * (asked.micro - ahead) + "B" * ahead
 
 
-def forward(x, wanted):
-    """A micro-batch through this rank's layers. Autograd keeps what backward needs."""
-    y = x.requires_grad_()
-    for weight in weights:
-        y = y @ weight
-    return x, (network.square(y, wanted) if rank == last else y)
-
-
-def receive(source):
-    numbers = torch.empty(share, asked.width, device=device)
-    dist.recv(numbers, source)
-    return numbers
+def exchange(*calls):
+    """Sends and receives in one group: neighbours that both send first would wait for ever.
+    The first group makes the communicator, so every rank must come to one."""
+    calls = [dist.P2POp(*call) for call in calls if 0 <= call[2] <= last]
+    for request in dist.batch_isend_irecv(calls) if calls else []:
+        request.wait()  # the current stream waits; with gloo, the host
 
 
 for step in range(asked.steps):
     samples, wanted = network.samples(asked, step * asked.batch, asked.batch)
-    samples, wanted = samples.to(device).split(share), wanted.to(device).split(share)
+    parts = list(zip(samples.to(device).split(share), wanted.to(device).split(share)))
     sgd.zero_grad()
-    squares.append(0.0)
-    going, forwards, backwards, leaving = [], 0, 0, None
-    while backwards < asked.micro:
-        back = forwards - backwards == ahead or forwards == asked.micro
-        # Between two pieces of work, on all ranks first what goes forward, then what goes
-        # backward. Otherwise two neighbours could both send first, and wait for ever.
-        if leaving is not None and leaving[1] > rank:
-            dist.send(*leaving)
-        x = None if back else receive(rank - 1) if rank > 0 else samples[forwards].clone()
-        if leaving is not None and leaving[1] < rank:
-            dist.send(*leaving)
-        leaving = None
-        if back:
-            x, y = going.pop(0)
-            gradient = receive(rank + 1) if rank < last else torch.tensor(1 / asked.batch, device=device)
-            y.backward(gradient)  # weights.grad adds up over the micro-batches
-            squares[-1] += float(y) if rank == last else 0.0
-            leaving = (x.grad, rank - 1) if rank > 0 else None
-            backwards += 1
+    going, leaving = [], (None, None, -1)  # on their way; what was made last, and for whom
+    for way in order:
+        arrived = torch.empty(share, asked.width, device=device)
+        exchange(leaving, (dist.irecv, arrived, rank - 1 if way == "F" else rank + 1))
+        if way == "F":
+            x, target = parts.pop(0)
+            x = y = (x if rank == 0 else arrived).requires_grad_()
+            for weight in weights:
+                y = y @ weight
+            if rank == last:
+                y = network.square(y, target) / asked.batch
+                squares[step] += asked.batch * y.detach()
+            going.append((x, y))  # autograd keeps what the way back needs
+            leaving = (dist.isend, y.detach(), rank + 1)
         else:
-            going.append(forward(x, wanted[forwards]))
-            leaving = (going[-1][1].detach(), rank + 1) if rank < last else None
-            forwards += 1
-    if leaving is not None:
-        dist.send(*leaving)
+            x, y = going.pop(0)
+            y.backward(arrived if rank < last else None)  # weights.grad adds up
+            leaving = (dist.isend, x.grad, rank - 1)
+    exchange(leaving)
     sgd.step()
 
 network.print_losses(asked, squares)
-exit_code = network.verdict(asked, weights, network.expected(asked)[0][layers])
+exit_code = network.verdict(asked, weights, network.expected(asked)[0].tensor_split(nranks)[rank])
 
 dist.destroy_process_group()
 sys.exit(exit_code)

@@ -12,29 +12,25 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../com
 import lesson
 import network
 
-# torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()
 rank = int(os.environ["RANK"])
 device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
 if gpus:
     torch.cuda.set_device(device)  # before the first call, as in C
-
-# The ranks meet at MASTER_ADDR. The unique id travels through a store there, unseen.
-dist.init_process_group("nccl" if gpus else "gloo")
+dist.init_process_group("nccl" if gpus else "gloo")  # all of this is as in lesson 00
 nranks = dist.get_world_size()
 lesson.say_build()
 
-asked = network.options(__doc__, 1, columns=2 if nranks % 2 == 0 else 1,
-                        batch=(nranks + 167) // nranks * nranks)
+asked = network.options(__doc__, 1, columns=2 if nranks % 2 == 0 else 1)
 columns, rows = asked.columns, nranks // asked.columns
-row, column = rank // columns, rank % columns
+row, column = divmod(rank, columns)
 
-# Every rank must call new_group for all groups, in the same order, also for those that it
-# is not in. (init_device_mesh does this for a grid.)
-groups = [dist.new_group([r * columns + c for c in range(columns)]) for r in range(rows)]
-in_row = groups[row]
-groups = [dist.new_group([r * columns + c for r in range(rows)]) for c in range(columns)]
-in_column = groups[column]
+# Every rank must call new_group for all groups, in the same order, also for those that it is
+# not in. (init_device_mesh does it for a grid, parallelize_module and fully_shard the rest.)
+# A group makes its communicator in its first collective.
+of_rows = [dist.new_group(range(r * columns, (r + 1) * columns)) for r in range(rows)]
+of_columns = [dist.new_group(range(c, nranks, columns)) for c in range(columns)]
+in_row, in_column = of_rows[row], of_columns[column]
 
 # Of each pair of layers: some columns of the first matrix, the same rows of the second.
 share, width = asked.batch // rows, asked.width

@@ -40,7 +40,8 @@ store = dist.TCPStore(address, port, nranks, is_master=rank == 0,
 store.set(f"rank {rank}", "")
 store.wait([f"rank {r}" for r in range(nranks)])
 
-# From here on all is as it was: the unique id goes through this store.
+# From here on all is as it was. Without a device_id only the first collective makes the
+# communicator: then the unique id goes through this store, unseen.
 dist.init_process_group("nccl" if gpus else "gloo", store=store, rank=rank, world_size=nranks)
 lesson.say_build()
 if rank == 0:

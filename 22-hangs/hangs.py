@@ -15,7 +15,8 @@ import torch.distributed as dist
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common"))
 import lesson
 
-asked = lesson.options(__doc__, fault=["none", "skip", "count", "order", "branch", "slow"], rank=1, step=3, steps=5, timeout=10)
+asked = lesson.options(__doc__, fault=["none", "skip", "count", "order", "branch", "slow"],
+                       rank=1, step=3, steps=5, timeout=10)
 
 # torchrun starts the processes and says in their environment who each of them is.
 gpus = torch.cuda.device_count()
@@ -29,7 +30,7 @@ if gpus:
 dist.init_process_group("nccl" if gpus else "gloo",
                         timeout=datetime.timedelta(seconds=asked.timeout))
 nranks = dist.get_world_size()
-norm = dist.new_group()  # a second communicator of all ranks
+norm = dist.new_group()  # a second communicator of all ranks; its first call will make it
 lesson.say_build()
 
 for step in range(asked.steps):
@@ -46,7 +47,8 @@ for step in range(asked.steps):
         dist.all_reduce(squares, group=norm)
     loss = gradient[:1] / nranks
     if rank == 0:
-        print(f"step {step}: loss {loss.item():.4f}", flush=True)  # item() waits: a rank that hangs hangs here
+        # item() waits for the GPU: a rank that hangs, hangs here.
+        print(f"step {step}: loss {loss.item():.4f}", flush=True)
     lesson.expect(loss, nranks * (nranks + 1) / 2 / 2 ** step / nranks)
     if fault == "branch":
         break

@@ -11,13 +11,14 @@ import torch.distributed as dist
 import lesson
 
 
-def options(description, nranks, **more):
-    """The network's options, with the defaults of the C programs."""
+def options(description, parts, **more):
+    """The network's options, with the defaults of the C programs. The batch divides among `parts`."""
+    nranks = dist.get_world_size()
     batch = (nranks + 167) // nranks * nranks
     usual = dict(layers=4, width=64, batch=batch, steps=10)
     asked = lesson.options(description, **{**usual, **more})
-    if asked.batch % nranks:
-        raise SystemExit(f"--batch {asked.batch} does not divide among {nranks} ranks")
+    if asked.batch % parts:
+        raise SystemExit(f"--batch {asked.batch} does not divide among {parts} ranks")
     return asked
 
 
