@@ -96,6 +96,11 @@ def program(page):
     return next((path for path in sources if re.search(r'^int main\(', read(path), re.M)), None)
 
 
+def twin(page):
+    """A lesson's program in Python, if it has one."""
+    return next((path for path in page.parent.iterdir() if path.suffix == '.py'), None)
+
+
 def lines_of(quoted, source):
     """Where lines quoted in a page stand in a file: (first, last). Spaces and … do not count."""
     whole, where = '', []

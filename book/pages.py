@@ -91,13 +91,13 @@ class Page:
         return re.sub(r'\0(\d+)\0', lambda m: held[int(m[1])], text)
 
     def code(self, kind, lines):
-        """A block; from lines of the lesson's program, a link leads to them."""
+        """A block; from lines of the lesson's program, or of its Python program, a link leads to them."""
         shown = '\n'.join(lines)
-        if kind == 'C':
-            shown = re.sub(r'^( *`+)C', r'\1c', shown)
-        if kind != 'c' or not self.lesson:
+        if kind in ('C', 'Python'):
+            shown = re.sub(r'^( *`+)(C|Python)', lambda m: m[1] + m[2].lower(), shown)
+        if kind not in ('c', 'python') or not self.lesson:
             return shown
-        program = course.program(self.path)
+        program = course.program(self.path) if kind == 'c' else course.twin(self.path)
         span = program and course.lines_of(lines[1:-1], program)
         if not span:
             return shown

@@ -86,7 +86,7 @@ def expected(asked, product=None, seeds=(0,)):
 
 def print_losses(asked, squares):
     """Prints some losses. squares: for each step, this rank's part of the sum."""
-    total = torch.tensor([float(s) for s in squares], dtype=torch.float64)
+    total = torch.tensor([float(torch.as_tensor(s).detach()) for s in squares], dtype=torch.float64)
     every = [None] * dist.get_world_size()
     dist.all_gather_object(every, total)
     apart = (asked.steps + 3) // 5 if asked.steps > 5 else 1

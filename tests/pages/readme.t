@@ -27,6 +27,8 @@
 #                lines of that program, in this order, however they are wrapped; … alone on a
 #                line stands for those left out.
 #   ```C         C that stands nowhere: an answer to an exercise, for example.
+#   ```python    In a lesson's README: the same for the lesson's Python program.
+#   ```Python    Python that stands nowhere.
 #   tables       Pieces of a `message` in the first column of a table headed "The course says"
 #                must stand in the source that prints it; … stands for what varies.
 use strict;
@@ -460,6 +462,10 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
     my $text = sub {
         return {text => [@_]};
     };
+    $finds->('Python that is not in the lesson', 'not in broadcast.py',
+        code_problems($block->('dist.broadcast(buf, src=1)'), "$folder/broadcast.py"));
+    $passes->('Python from the lesson, with a line left out',
+        code_problems($block->('dist.broadcast(buf, src=0)', '…', 'lesson.expect(buf, 42)'), "$folder/broadcast.py"));
     $finds->('dead links', 'nothing.md.*no such file.*nowhere.*no such heading',
         link_problems($text->('[a](nothing.md) [b](LICENSE#nowhere)'), "$copy/README.md"));
     $finds->('a message that nothing prints', 'no source says "never ever said"',
@@ -485,7 +491,8 @@ for my $path (@readmes) {
     my $readme = read_readme($path);
     my ($source) = basename($path) eq 'README.md' ? glob "$folder/*.c" : grep { -e } $path =~ s/md$/c/r;
     my $lesson = $source && (basename($folder) =~ /^\d\d-/ || basename($path) ne 'README.md');
-    my ($excerpts, @code, @shell) = (0);
+    my ($twin) = basename($folder) =~ /^\d\d-/ ? glob "$folder/*.py" : ();
+    my ($excerpts, $of_twin, @code, @of_twin, @shell) = (0, 0);
     for my $block (@{$readme->{blocks}}) {
         my $at = "$name:$block->{line}";
         next if !$ENV{ALL} && $name =~ /^1/ && grep { /^\$ cmp run\.svg / } @{$block->{lines}};
@@ -500,9 +507,17 @@ for my $path (@readmes) {
         } elsif ($block->{kind} eq 'c' && $lesson) {
             $excerpts++;
             push @code, map { "$at: $_" } code_problems($block, $source);
+        } elsif ($block->{kind} eq 'python' && $twin) {
+            $of_twin++;
+            push @of_twin, map { "$at: $_" } code_problems($block, $twin);
         }
     }
     none("$name: the code shown stands in " . basename($source), @code) if $excerpts;
+    # The page says how to start the Python program, and shows its heart.
+    push @of_twin, 'none of it is shown' if $twin && !$of_twin;
+    push @of_twin, 'its torchrun is not there'
+        if $twin && join("\n", @{$readme->{text}}) !~ /`torchrun --nproc_per_node=\d \Q@{[basename($twin)]}\E/;
+    none("$name: the Python shown stands in " . basename($twin), @of_twin) if $twin && basename($path) eq 'README.md';
     none("$name: what its commands name exists", @shell, text_problems($readme, $folder));
     none("$name: its links lead somewhere", link_problems($readme, $path));
     none("$name: its findings are in the list, and ended so on GPUs",
