@@ -72,12 +72,12 @@ static struct op *launch_op(const struct launch *launch, int device) {
 
 enum { MOST_THREADS = 1024, MOST_SHARED = 227 << 10, MOST_BLOCKS = 65535 };
 
-/* The error is what CUDA 13.0 said on an H200. The manual, and older versions, have
- * cudaErrorInvalidConfiguration. */
+/* The errors are what CUDA 13.0 said on an H200. The manual, and older versions, have
+ * cudaErrorInvalidDeviceFunction and cudaErrorInvalidConfiguration. */
 static cudaError_t possible(const struct kernel *kernel, dim3 grid, dim3 block,
                             size_t shared) {
     if (!kernel)
-        return cudaErrorInvalidDeviceFunction;
+        return cudaErrorInvalidResourceHandle;
     const bool fits =
         grid.x > 0 && grid.y > 0 && grid.z > 0 && block.x > 0 && block.y > 0 &&
         block.z > 0 && grid.x <= INT32_MAX && grid.y <= MOST_BLOCKS &&

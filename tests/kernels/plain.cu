@@ -266,7 +266,7 @@ static void wrong_launches() {
     CHECK(cudaGetLastError() == cudaSuccess);
     CHECK(x.host()[9] == 9);
     void *arguments[] = {&x.at, &x.n};
-    CHECK(cudaLaunchKernel((void *)wrong_launches, dim3(1), dim3(1), arguments, 0, 0) == cudaErrorInvalidDeviceFunction);
+    CHECK(cudaLaunchKernel((void *)wrong_launches, dim3(1), dim3(1), arguments, 0, 0) == cudaErrorInvalidResourceHandle);
     cudaGetLastError();
     CHECK(cudaLaunchKernel((void *)iota, dim3(1), dim3(16), arguments, 0, 0) == cudaSuccess);
     CHECK(x.host()[5] == 5);
