@@ -82,8 +82,11 @@ static void line_of(const char *instruction, char *line, size_t size) {
 
 static void buffer_of(const char *address, char *words, size_t size) {
     const struct memory *memory = memory_near(address);
-    if (!memory) {
-        snprintf(words, size, "no buffer is near");
+    const bool freed = memory_was_freed(address);
+    if (!memory || freed) {
+        snprintf(words, size,
+                 freed ? "the buffer that was there has been freed"
+                       : "no buffer is near");
         return;
     }
     const char *end = memory->user + memory->bytes;

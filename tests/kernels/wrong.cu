@@ -49,6 +49,7 @@ __global__ void plane(float *x, int w, int h) {
 }
 struct Matrix {
     float *at;
+    int pitch;
 };
 __global__ void fill(Matrix m, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -130,6 +131,11 @@ int main(int argc, char **argv) {
         break;
     case 17: // bytes, not elements
         reverse<<<1, 256, 256, a>>>(x);
+        break;
+    case 18: // freed, and the checks don't see its address in the struct
+        cudaFree(y);
+        fill<<<N / 256, 256, 0, a>>>(Matrix{y}, N);
+        y = NULL;
         break;
     case 15: // the last 700 elements
         stride<<<64, 256, 0, a>>>(x + 700, N);

@@ -459,6 +459,13 @@ struct memory *memory_near(const char *address) {
     return table[past <= short_of ? i - 1 : i];
 }
 
+bool memory_was_freed(const char *address) {
+    size_t at = (size_t)((uintptr_t)address - standin_reach_start), i = 0;
+    while (i < nholes && at - holes[i].at >= holes[i].bytes)
+        i++;
+    return i < nholes;
+}
+
 /* --- All of a kind ---------------------------------------------------------------- */
 
 size_t memory_used(int device) {

@@ -59,6 +59,7 @@ bool memory_guarded(void); // the program has kernels
 struct memory *memory_variable(void *address, size_t bytes, int device);
 const char *memory_user_address(const char *address); // as the program knows it
 struct memory *memory_near(const char *address);      // NULL: none is
+bool memory_was_freed(const char *address);           // unless it lay in an arena
 
 /* As long as it is pinned it stays mapped, even if it is freed. */
 void memory_pin(struct memory *memory);
