@@ -22,35 +22,20 @@ sub write_lines {
     close $out or die "cannot write $file\n";
 }
 
+# A character, a string, or what stands in brackets.
+my $one = qr/(?<one>"[^"]*"|[^()\[\]{}<>"]|[(\[{<](?&one)*[)\]}>])/;
+
 # Splits at commas that stand in no brackets.
 sub at_commas {
-    my ($text) = @_;
-    my ($depth, $quoted, @parts) = (0, 0, '');
-    for my $c (split //, $text) {
-        $quoted = !$quoted if $c eq '"';
-        $depth++ if !$quoted && $c =~ /[(\[{<]/;
-        $depth-- if !$quoted && $c =~ /[)\]}>]/;
-        if ($c eq ',' && !$depth && !$quoted) {
-            push @parts, '';
-        } else {
-            $parts[-1] .= $c;
-        }
-    }
-    s/^\s+|\s+$//g for @parts;
+    my @parts;
+    push @parts, $1 =~ s/^\s+|\s+$//gr while $_[0] =~ /((?:(?!,)$one)+)/g;
     return grep { length } @parts;
 }
 
 # The type at the beginning of a text, and what follows it.
 sub type_of {
-    my ($text) = @_;
-    my ($depth, $i) = (0, 0);
-    for (; $i < length $text; $i++) {
-        my $c = substr $text, $i, 1;
-        $depth++ if $c =~ /[(\[{<]/;
-        $depth-- if $c =~ /[)\]}>]/;
-        last if $c eq ' ' && !$depth && substr($text, $i + 1, 1) ne '(';
-    }
-    return (substr($text, 0, $i), substr($text, $i));
+    my ($type) = $_[0] =~ /^((?:(?! (?!\())$one)*)/;
+    return ($type, substr($_[0], length $type));
 }
 
 # --- Before inlining --------------------------------------------------------------------
@@ -203,20 +188,14 @@ my @where = qw(gx gy gz nx ny nz bx by bz tx ty tz); # grid, block, and where in
 # A function: its name, parameters, body.
 sub read_function {
     my ($head, $body) = @_;
-    my ($name, $rest) = $head =~ /^define .*?(@(?:"[^"]*"|[\w\$.]+))\((.*)$/ or die "cannot read: $head\n";
-    my ($depth, $i) = (1, 0);
-    for (; $depth; $i++) {
-        my $c = substr $rest, $i, 1;
-        $depth++ if $c eq '(';
-        $depth-- if $c eq ')';
-    }
+    my ($name, $given, undef, $after) = $head =~ /^define .*?(@(?:"[^"]*"|[\w\$.]+))\(($one*)\)(.*)$/ or die "cannot read: $head\n";
     my @parameters = map {
         my ($type, $more) = type_of($_);
         my ($register) = $more =~ /(%(?:"[^"]*"|[\w\$.-]+))$/;
         my ($byval) = $more =~ / byval\((.*)\) align/;
         { text => $_, type => $type, name => $register, byval => $byval, more => $more };
-    } at_commas(substr $rest, 0, $i - 1);
-    return { name => $name, parameters => \@parameters, after => substr($rest, $i), body => $body, head => $head };
+    } at_commas($given);
+    return { name => $name, parameters => \@parameters, after => $after, body => $body, head => $head };
 }
 
 # The program's address of device memory leads nowhere: what a kernel loads as a pointer becomes the address
