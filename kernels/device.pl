@@ -27,15 +27,16 @@ my $one = qr/(?<one>"[^"]*"|[^()\[\]{}<>"]|[(\[{<](?&one)*[)\]}>])/;
 
 # Splits at commas that stand in no brackets.
 sub at_commas {
-    my @parts;
-    push @parts, $1 =~ s/^\s+|\s+$//gr while $_[0] =~ /((?:(?!,)$one)+)/g;
+    my ($text, @parts) = @_;
+    push @parts, $1 =~ s/^\s+|\s+$//gr while $text =~ /((?:(?!,)$one)+)/g;
     return grep { length } @parts;
 }
 
 # The type at the beginning of a text, and what follows it.
 sub type_of {
-    my ($type) = $_[0] =~ /^((?:(?! (?!\())$one)*)/;
-    return ($type, substr($_[0], length $type));
+    my ($text) = @_;
+    my ($type) = $text =~ /^((?:(?! (?!\())$one)*)/;
+    return ($type, substr($text, length $type));
 }
 
 # --- Before inlining --------------------------------------------------------------------
@@ -126,6 +127,8 @@ sub device_inlinable {
     my @lines = read_lines($from);
     find_empty(\@lines);
     for (@lines) {
+        # What only one lane knows the others may give to a shuffle, too: values need not be defined.
+        s/ noundef(?= )//g if !/section "cpu\.kernel"/;
         if (/^define /) {
             my $kernel = /section "cpu\.kernel"/;
             my $known = $separate && !$kernel && /^define (?:dso_local )?(?!internal|linkonce|weak|available|hidden)[^@]*\@(\w+)\(/;
@@ -736,8 +739,8 @@ sub make_coroutine {
         if (/^([\w.\$-]+|"[^"]*"):/) {
             $label = $1;
         } elsif (/call void \@__kernel_wait\((i32 .*?)\)/) {
-            my $new = "cpu.again$n";
-            push @out, "  call void \@__kernel_waits($1)" , "  %cpu.rest$n = call i8 \@llvm.coro.suspend(token none, i1 false)",
+            my ($new, $why) = ("cpu.again$n", $1 =~ s/(i32 (?:noundef )?6, .*) 0$/$1 $n/r);
+            push @out, "  call void \@__kernel_waits($why)", "  %cpu.rest$n = call i8 \@llvm.coro.suspend(token none, i1 false)",
                 "  switch i8 %cpu.rest$n, label %cpu.leave [ i8 0, label %$new", "    i8 1, label %cpu.clean ]", "$new:";
             $n++;
             next;

@@ -6,7 +6,7 @@
 
 extern "C" {
 /* The thread rests until those that `kind` says (kernels.h) have come so far. */
-__device__ void __kernel_wait(unsigned kind, unsigned mask);
+__device__ __attribute__((nomerge)) void __kernel_wait(unsigned kind, unsigned mask);
 /* What each thread of a block gives the others, and what it gets when they go on. */
 extern __device__ unsigned long long __kernel_given[1024], __kernel_got[1024];
 }
@@ -34,7 +34,7 @@ CPU_FN(int, __syncthreads_and, (int predicate), __syncthreads_count(!predicate) 
 CPU_FN(unsigned, __cpu_lane, (), __cpu_thread() % 32)
 CPU_FN(unsigned, __cpu_warp_mask, (),
        __cpu_threads() - __cpu_thread() / 32 * 32 >= 32 ? ~0u : (1u << __cpu_threads() % 32) - 1)
-CPU_FN(unsigned, __activemask, (), __cpu_warp_mask())
+CPU_FN(unsigned, __activemask, (), (__kernel_wait(6, 0), (unsigned)__kernel_given[__cpu_thread()]))
 CPU_DEVICE void __syncwarp(unsigned mask = ~0u) { __kernel_wait(2, mask); }
 
 template <class T> CPU_DEVICE void __cpu_meet(unsigned mask, T value) {

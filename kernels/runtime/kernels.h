@@ -52,8 +52,9 @@ struct kernel_module { // of one compiled file
 #pragma GCC visibility push(default)
 void __kernel_module(struct kernel_module *module);
 /* A thread is about to rest; kind KERNEL_OVER: it has ended; KERNEL_OTHERS: it looks for
- * what another process writes, and did not find it. */
-enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP, KERNEL_OTHERS };
+ * what another process writes, and did not find it; KERNEL_ACTIVE: it asks who else is
+ * there, at the place that is the mask. */
+enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP, KERNEL_OTHERS, KERNEL_ACTIVE = 6 };
 void __kernel_waits(unsigned kind, unsigned mask);
 void *__kernel_frame(size_t bytes); // for a thread that can rest
 /* At KERNEL_BARRIER `mask` is 0 for __syncthreads, and 1 to 3 for arrive, wait and the

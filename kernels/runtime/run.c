@@ -56,6 +56,20 @@ void *__kernel_frame(size_t bytes) {
     return frame;
 }
 
+/* Threads of a warp that ask at one place who is active: all that can have come. */
+static bool warp_asks(const struct thread *warp, unsigned n, unsigned *lanes) {
+    unsigned place = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (warp[i].kind == KERNEL_ACTIVE && (!*lanes || warp[i].mask == place)) {
+            place = warp[i].mask;
+            *lanes |= 1u << i;
+        }
+    for (unsigned i = 0; i < n; i++)
+        if (*lanes >> i & 1)
+            __kernel_given[warp - threads + i] = *lanes;
+    return *lanes != 0;
+}
+
 /* Whether all threads of a warp that one waits for have come to a shuffle. */
 static bool warp_ready(const struct thread *warp, unsigned n, unsigned *lanes) {
     unsigned here = 0, mask = 0;
@@ -68,7 +82,7 @@ static bool warp_ready(const struct thread *warp, unsigned n, unsigned *lanes) {
         }
     *lanes = 0;
     if (!mask || (mask & ~here & (n == WARP ? ~0u : (1u << n) - 1)))
-        return false;
+        return warp_asks(warp, n, lanes);
     for (unsigned i = 0; i < n; i++)
         if (warp[i].kind == KERNEL_WARP && (mask >> i & 1))
             *lanes |= 1u << i;

@@ -151,6 +151,26 @@ __global__ void warps(int *x) {
     mine[11] = __popc(__activemask());
     mine[12] = __reduce_min_sync(full, -i);
 }
+// One atomic for the lanes that are there; the others have no value of "at" to give.
+__global__ void keep(const int *x, int *n, int *out, bool ask) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = i % 32, at;
+    unsigned mask = __ballot_sync(~0u, x[i] % 3 == 0);
+    if (x[i] % 3 == 0) {
+        if (ask) mask = __activemask();
+        int leader = __ffs(mask) - 1;
+        if (lane == leader) at = atomicAdd(n, __popc(mask));
+        at = __shfl_sync(mask, at, leader);
+        out[at + __popc(mask & ((1u << lane) - 1))] = x[i];
+    }
+}
+__global__ void active(unsigned *x) {
+    int i = threadIdx.x;
+    if (i % 2)
+        x[i] = __activemask();
+    else
+        x[i] = ~__activemask();
+    for (int k = 0; k < i % 4; k++) x[32 + i] = __activemask();
+}
 __global__ void small(const __half *a, __half *b, __nv_bfloat16 *c, __half2 *h2, int n) {
     int i = threadIdx.x;
     if (i < n) {
@@ -251,6 +271,20 @@ int main() {
         Buffer<int> w(64 * 16);
         warps<<<1, 64>>>(w.at);
         auto r = w.host();
+        active<<<1, 32>>>((unsigned *)w.at);
+        auto mask = w.host();
+        CHECK(mask[6] == (int)0xaaaaaaaa && mask[7] == mask[6] && mask[32 + 1] == (int)0xeeeeeeee && mask[32 + 7] == (int)0x88888888);
+        for (bool ask : {false, true}) {
+            Buffer<int> in(1000), n(1), kept(1000);
+            std::vector<int> all(1000);
+            for (int i = 0; i < 1000; i++) all[i] = i;
+            in.set(all);
+            keep<<<7, 128>>>(in.at, n.at, kept.at, ask);
+            auto k = kept.host();
+            bool same = n.host()[0] == 299;
+            for (int i = 0; i < 299; i++) same = same && k[i] == 3 * i;
+            CHECK(same);
+        }
         const int at = 45 * 16, lane = 45 - 32;
         CHECK(r[at] == 35 && r[at + 1] == 44 && r[at + 2] == 46 && r[at + 3] == 44 && r[at + 4] == 1);
         CHECK(r[47 * 16 + 2] == 47 && r[32 * 16 + 1] == 32);
