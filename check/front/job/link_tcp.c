@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 enum { MEETING_SECONDS = 120 }; // ranks of Python may start slowly
+enum { SECOND = 100 };          // rounds at the end
+static bool meeting = true;     // not all ranks are there
+static int quiet;               // rounds since another rank has told this one anything
 
 static void sends(struct parcel *parcel) {
     tcp_sends(parcel->to, parcel->data, parcel->bytes);
@@ -20,7 +23,9 @@ static bool moves(void) {
     int from, nmissing;
     void *data;
     size_t bytes;
-    switch (tcp_round()) {
+    const enum tcp_state state = tcp_round();
+    meeting = state == TCP_MEETS;
+    switch (state) {
     case TCP_ALL_HERE: break;
     case TCP_MEETS:
         if (tcp_missing(&nmissing) > MEETING_SECONDS)
@@ -40,6 +45,7 @@ static bool moves(void) {
     }
     neighbours_share_over_tcp(tcp_job(), front_job.rank, front_job.nranks);
     while (tcp_receives(&from, &data, &bytes)) {
+        quiet = 0;
         talk_delivers(from, data, bytes);
         free(data);
     }
@@ -47,16 +53,22 @@ static bool moves(void) {
 }
 
 static bool is_moving(void) {
-    return false; // the kernel moves it
+    int nmissing; // what has been found, the kernel moves
+    return meeting && tcp_missing(&nmissing) < 10;
 }
 
 static void meets(void) {
     // Nobody waits for all: takes_rest() does, at the hub.
 }
 
-/* The hub stays so long that those who wait for a rank that has left can be told so. */
+/* A short program may be over before the ranks have met. Then the hub stays for those who
+ * wait for a rank that has left: they tell it so again and again. */
 static void takes_rest(void) {
-    for (int i = 0; i < (front_options.timeout + 3) * 100 && !tcp_alone(); i++) {
+    const double longest = (front_options.timeout + 3) * SECOND;
+    quiet = 0;
+    for (int i = 0;
+         meeting ? i < SECOND : i < longest && quiet < 2 * SECOND && !tcp_alone();
+         i++, quiet++) {
         talk_pause(0.01);
         talk_round();
     }

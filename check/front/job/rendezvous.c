@@ -78,7 +78,8 @@ const char *rendezvous_begins(const ncclUniqueId *ids, int nids, int *rank, int 
         if (!resolve(name && *name ? name : "127.0.0.1", &address))
             return "the address in MASTER_ADDR, where the checks would find one another,"
                    " is not known";
-        static const char *const names[] = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE",
+        // Not MASTER_ADDR: a machine's name and its address are the same to a program.
+        static const char *const names[] = {"MASTER_PORT", "WORLD_SIZE",
                                             "TORCHELASTIC_RUN_ID",
                                             "TORCHELASTIC_RESTART_COUNT"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)

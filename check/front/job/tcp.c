@@ -93,9 +93,8 @@ static void drop(struct bytes *b, size_t n) {
     memmove(b->data, b->data + n, b->n);
 }
 
-static socklen_t address_length(void) {
-    return tcp.hub.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                         : sizeof(struct sockaddr_in);
+static socklen_t address_length(int family) {
+    return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
 /* The i-th port that a job with this token tries. */
@@ -105,26 +104,25 @@ static void set_port(struct sockaddr_storage *address, int i) {
     ((struct sockaddr_in *)address)->sin_port = htons((uint16_t)port); // of IPv6, too
 }
 
-static int open_socket(void) {
-    int fd = socket(tcp.hub.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+static int open_socket(int family) {
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int one = 1;
     if (fd >= 0)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     return fd;
 }
 
+/* On all addresses of the machine, as PyTorch's store does: its own name may mean another
+ * one to it (127.0.1.1) than to other machines. */
 static bool listens(void) {
     for (int i = 0; i < 2 * PORTS; i++) {
-        struct sockaddr_storage address = tcp.hub;
-        set_port(&address, i % PORTS);
-        if (i >= PORTS) { // the address may be another's that forwards to this machine
-            if (address.ss_family == AF_INET6)
-                ((struct sockaddr_in6 *)&address)->sin6_addr = in6addr_any;
-            else
-                ((struct sockaddr_in *)&address)->sin_addr.s_addr = htonl(INADDR_ANY);
-        }
-        int fd = open_socket();
-        if (fd >= 0 && bind(fd, (struct sockaddr *)&address, address_length()) == 0 &&
+        const int family = i < PORTS ? AF_INET6 : AF_INET, of_both = 0;
+        struct sockaddr_storage any = {.ss_family = (sa_family_t)family};
+        set_port(&any, i % PORTS);
+        int fd = open_socket(family);
+        if (fd >= 0 && family == AF_INET6)
+            setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &of_both, sizeof of_both);
+        if (fd >= 0 && bind(fd, (struct sockaddr *)&any, address_length(family)) == 0 &&
             listen(fd, BACKLOG) == 0) {
             tcp.listens = fd;
             return true;
@@ -142,9 +140,7 @@ bool tcp_begins(const struct sockaddr *address, uint64_t token, int rank, int nr
     tcp.begun = now();
     tcp.tried = 0;
     tcp.listens = tcp.lost = -1;
-    memcpy(&tcp.hub, address,
-           address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                          : sizeof(struct sockaddr_in));
+    memcpy(&tcp.hub, address, address_length(address->sa_family));
     tcp.ways = must_alloc((size_t)(is_hub ? nranks : 1) * sizeof *tcp.ways);
     for (int i = 0; i < (is_hub ? nranks : 1); i++)
         tcp.ways[i].fd = -1;
@@ -163,7 +159,22 @@ bool tcp_runs_here(void) {
     return tcp.runs && tcp.process == getpid();
 }
 
+static void hang_up(struct way *way) {
+    if (way->fd >= 0)
+        close(way->fd);
+    way->fd = -1;
+    way->greeted = false;
+    way->in.n = 0;
+}
+
+/* What is open here would keep the others from noticing the parent's end. */
 void tcp_forked(void) {
+    for (int i = 0; tcp.ways && i < (tcp.is_hub ? tcp.nranks : 1); i++)
+        hang_up(&tcp.ways[i]);
+    for (int i = 0; i < tcp.nnew; i++)
+        hang_up(&tcp.new_ones[i]);
+    if (tcp.ways && tcp.listens >= 0)
+        close(tcp.listens);
     tcp.runs = false; // the parent's
 }
 
@@ -273,20 +284,12 @@ static void takes(struct way *way) {
 }
 
 static void writes(struct way *way) {
-    while (way->greeted && way->out.n > 0) {
+    while (way->greeted && (tcp.all_here || !tcp.is_hub) && way->out.n > 0) {
         ssize_t put = send(way->fd, way->out.data, way->out.n, MSG_NOSIGNAL);
         if (put <= 0)
             return;
         drop(&way->out, (size_t)put);
     }
-}
-
-static void hang_up(struct way *way) {
-    if (way->fd >= 0)
-        close(way->fd);
-    way->fd = -1;
-    way->greeted = false;
-    way->in.n = 0;
 }
 
 static struct hello my_hello(void) {
@@ -321,7 +324,7 @@ static void takes_newcomers(void) {
                                   hello.rank != tcp.rank
                               ? &tcp.ways[hello.rank]
                               : NULL;
-        if (way && way->fd < 0 &&
+        if (way && open && way->fd < 0 &&
             send(new->fd, &mine, sizeof mine, MSG_NOSIGNAL) == sizeof mine) {
             way->fd = new->fd;
             way->in = new->in;
@@ -337,6 +340,8 @@ static void takes_newcomers(void) {
         tcp.all_here = true;
         tcp.job = tcp.token ^ (uint64_t)(now() * 1e9) ^ (uint64_t)getpid() << 40;
         tell_all(ALL_HERE, &tcp.job, sizeof tcp.job);
+        close(tcp.listens);
+        tcp.listens = -1;
     }
 }
 
@@ -347,6 +352,7 @@ static bool hub_answers(struct way *way, const struct hello *mine) {
     bool there;
     if (!tcp.said && poll(&writable, 1, 0) == 1) {
         tcp.said = send(way->fd, mine, sizeof *mine, MSG_NOSIGNAL) == sizeof *mine;
+        tcp.tried = now(); // this process may have been stopped since
         if (!tcp.said)
             hang_up(way);
     }
@@ -370,16 +376,17 @@ static void looks_for_hub(void) {
         return;
     }
     const double since = now() - tcp.tried;
-    if (since < (way->fd >= 0 ? 1 : 0.01))
+    if (since < (way->fd >= 0 ? 3 : 0.01))
         return;
     hang_up(way);
     struct sockaddr_storage address = tcp.hub;
     set_port(&address, tcp.port++ % PORTS);
     tcp.tried = now();
     tcp.said = false;
-    way->fd = open_socket();
+    way->fd = open_socket(address.ss_family);
     if (way->fd >= 0 &&
-        connect(way->fd, (struct sockaddr *)&address, address_length()) != 0 &&
+        connect(way->fd, (struct sockaddr *)&address,
+                address_length(address.ss_family)) != 0 &&
         errno != EINPROGRESS)
         hang_up(way);
 }
@@ -393,7 +400,9 @@ static void uses(struct way *way, int rank) {
     if (open)
         return;
     hang_up(way);
-    if (!way->left && !tcp.broken) {
+    if (tcp.is_hub && !tcp.all_here && !way->left) {
+        tcp.nhere--; // it may come again
+    } else if (!way->left && !tcp.broken) {
         tcp.broken = true;
         tcp.lost = tcp.is_hub ? rank : -1;
     }

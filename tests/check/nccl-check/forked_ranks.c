@@ -1,11 +1,14 @@
 // Two ranks that a process has forked off, without MPI, as Python's multiprocessing does;
-// rank 1 gives another count if the argument is "wrong", and ends early if it is
-// "leaves". With "groups" four ranks, who say nothing in RANK and WORLD_SIZE:
-// communicators of two first, then one of all. With -DBELOW: a CUDA and an NCCL that do
-// nothing.
+// rank 1 gives another count if the argument is "wrong", and both end at once. With
+// "leaves" it ends early, with "killed" by a signal, and a child of its own goes on. With
+// "stopped" rank 0 stands still at its start, longer than rank 1 waits for an answer.
+// With "groups" four ranks, who say nothing in RANK and WORLD_SIZE: communicators of two
+// first, then one of all. With -DBELOW: a CUDA and an NCCL that do nothing.
 #include <arpa/inet.h>
 #include <cuda_runtime.h>
 #include <nccl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,19 +77,37 @@ static ncclComm_t joined(int number, int nranks, int rank) {
     return comm;
 }
 
-static void rank_of(int rank, int nranks, size_t count) {
+static void dies(void) {
+    if (fork() == 0) {
+        close(STDOUT_FILENO);
+        close(STDERR_FILENO);
+        sleep(10);
+        _exit(0);
+    }
+    raise(SIGKILL);
+}
+
+static void rank_of(int rank, int nranks, const char *how) {
+    const bool wrong = strcmp(how, "wrong") == 0, stopped = strcmp(how, "stopped") == 0;
     void *buffer;
     cudaSetDevice(0);
     ncclComm_t pair = nranks > 2 ? joined(1 + rank / 2, 2, rank % 2) : NULL;
+    if (stopped && rank == 1)
+        usleep(300000);
     ncclComm_t comm = joined(0, nranks, rank);
-    if (count == 0) {
-        sleep(1); // the ranks know one another by then
+    if (rank == 1 && strcmp(how, "leaves") == 0)
         _exit(0);
-    }
+    if (stopped && rank == 0)
+        raise(SIGSTOP);
     cudaMalloc(&buffer, 4096);
-    ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, NULL);
+    ncclAllReduce(buffer, buffer, rank == 1 && (wrong || stopped) ? 5 : 4, ncclFloat32,
+                  ncclSum, comm, NULL);
     cudaDeviceSynchronize();
-    sleep(1); // as training would
+    if (!wrong)
+        sleep(stopped ? 5 : 1); // as training would
+    if (rank == 1 && strcmp(how, "killed") == 0)
+        dies();
+    sleep(rank == 0 && strcmp(how, "killed") == 0);
     cudaFree(buffer);
     ncclCommDestroy(comm);
     if (pair)
@@ -102,23 +123,25 @@ int main(int argc, char **argv) {
     char text[16];
     int status, bad = 0;
     snprintf(text, sizeof text, "%d", (int)getpid());
-    setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("MASTER_PORT", text, 1);
     for (int rank = 0; rank < nranks; rank++) {
+        // As Debian's /etc/hosts has it for the machine's own name.
+        setenv("MASTER_ADDR", rank == 0 ? "127.0.1.1" : "127.0.0.1", 1);
         snprintf(text, sizeof text, "%d", rank);
         if (nranks == 2) {
             setenv("WORLD_SIZE", "2", 1);
             setenv("RANK", text, 1);
         }
         if (fork() == 0)
-            rank_of(rank, nranks,
-                    rank != 1                    ? 4
-                    : strcmp(how, "wrong") == 0  ? 5
-                    : strcmp(how, "leaves") == 0 ? 0
-                                                 : 4);
+            rank_of(rank, nranks, how);
     }
-    while (wait(&status) > 0)
-        bad |= status;
+    for (pid_t child; (child = waitpid(-1, &status, WUNTRACED)) > 0;)
+        if (WIFSTOPPED(status)) {
+            sleep(4);
+            kill(child, SIGCONT);
+        } else {
+            bad |= status;
+        }
     return bad != 0;
 }
 #endif
