@@ -2,6 +2,7 @@
 // rank 1 gives another count if the argument is "wrong", and both end at once. With
 // "leaves" it ends early, with "killed" by a signal, and a child of its own goes on. With
 // "stopped" rank 0 stands still at its start, longer than rank 1 waits for an answer.
+// With "early" rank 1 computes for long, and is ended when rank 0 has.
 // With "groups" four ranks, who say nothing in RANK and WORLD_SIZE: communicators of two
 // first, then one of all. With -DBELOW: a CUDA and an NCCL that do nothing.
 #include <arpa/inet.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef BELOW
@@ -103,6 +105,8 @@ static void rank_of(int rank, int nranks, const char *how) {
     ncclAllReduce(buffer, buffer, rank == 1 && (wrong || stopped) ? 5 : 4, ncclFloat32,
                   ncclSum, comm, NULL);
     cudaDeviceSynchronize();
+    if (rank == 1 && strcmp(how, "early") == 0)
+        sleep(20);
     if (!wrong)
         sleep(stopped ? 5 : 1); // as training would
     if (rank == 1 && strcmp(how, "killed") == 0)
@@ -122,6 +126,8 @@ int main(int argc, char **argv) {
     const int nranks = strcmp(how, "groups") == 0 ? 4 : 2;
     char text[16];
     int status, bad = 0;
+    pid_t last = 0;
+    const time_t begun = time(NULL);
     snprintf(text, sizeof text, "%d", (int)getpid());
     setenv("MASTER_PORT", text, 1);
     for (int rank = 0; rank < nranks; rank++) {
@@ -132,8 +138,13 @@ int main(int argc, char **argv) {
             setenv("WORLD_SIZE", "2", 1);
             setenv("RANK", text, 1);
         }
-        if (fork() == 0)
+        if ((last = fork()) == 0)
             rank_of(rank, nranks, how);
+    }
+    if (strcmp(how, "early") == 0) {
+        wait(&status);
+        puts(time(NULL) - begun < 6 ? "soon" : "late");
+        kill(last, SIGKILL);
     }
     for (pid_t child; (child = waitpid(-1, &status, WUNTRACED)) > 0;)
         if (WIFSTOPPED(status)) {
