@@ -213,6 +213,14 @@ END
     run "$check" ./static
     [ "$status" -eq 0 ]
     [[ $output == "NCCL CHECK: not checked: it is linked statically"* ]]
+    export SLURM_PROCID=0 WORLD_SIZE=2 # torchrun under srun: the second rank of the first node
+    run env RANK=1 "$check" ./static
+    [ -z "$output" ]
+    for rank in 0 1; do
+        env RANK="$rank" NCCL_CHECK=maybe LD_PRELOAD="$top/build/cpu/libnccl-check.so" /bin/true
+    done 2>said
+    [ "$(grep -c 'NCCL_CHECK=maybe is not' said)" -eq 1 ]
+    unset SLURM_PROCID WORLD_SIZE
 
     echo 'int other_mpi(void) { return 0; }' >other.c
     gcc -shared -fPIC -Wl,-soname,libmpi.so.99 other.c -o libmpi.so.99

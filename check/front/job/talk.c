@@ -27,9 +27,10 @@ void talk_pause(double seconds) {
 }
 
 int talk_launched_as(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID", "RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    // Under srun or mpirun there may be one torchrun for each node, which says the ranks.
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "SLURM_PROCID"};
+    for (size_t i = getenv("WORLD_SIZE") ? 0 : 1; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]))
             return atoi(getenv(names[i]));
     return 0;
