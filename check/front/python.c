@@ -4,13 +4,14 @@
  * A frame may be read only by a thread that has Python's lock, the GIL. The calling
  * thread has let it go, mostly. It takes it again if it is the only thread that Python
  * knows: then nobody has it. Otherwise somebody might hold it while waiting for this very
- * call. So another thread looks, and this one waits for it only for a moment. (A thread
- * of Python's that computes gives the lock away every 5 ms.) All this happens once for a
- * place: python_frames.c knows it again.
+ * call. So another thread looks, and this one waits for it only for a moment, and for a
+ * hundredth of the time at most. (A thread of Python's that computes gives the lock away
+ * every 5 ms.) All this happens once for a place: python_frames.c knows it again.
  */
 #define _GNU_SOURCE
 #include "python.h"
 
+#include "base/base.h"
 #include "enter.h"
 #include "python_frames.h"
 
@@ -35,16 +36,17 @@ static struct {
     const char *(*text)(void *);
     void (*release)(void *), (*clear_error)(void);
     const char *(*version)(void);
+    void *(*modules)(void), *(*item)(void *, const char *);
 } py;
 
-enum { TAG = 0x2507950, TEXTS = 1024, WAIT_NANOSECONDS = 20000000 };
+enum { TAG = 0x2507950 };
 static const char magic[8] = "\1PYTHON\1";
 static struct text {
     uint64_t site;
     bool told;
     char words[JUDGE_PLACE];
-} texts[TEXTS];
-static int ntexts;
+} * texts;
+static size_t ntexts, texts_size;
 static pthread_mutex_t texts_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void python_begins(void) {
@@ -66,7 +68,9 @@ void python_begins(void) {
                {&py.text, "PyUnicode_AsUTF8"},
                {&py.release, "Py_DecRef"},
                {&py.clear_error, "PyErr_Clear"},
-               {&py.version, "Py_GetVersion"}};
+               {&py.version, "Py_GetVersion"},
+               {&py.modules, "PyImport_GetModuleDict"},
+               {&py.item, "PyDict_GetItemString"}};
     py.there = true;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         void *found = dlsym(RTLD_DEFAULT, all[i].name);
@@ -85,18 +89,17 @@ static uint64_t keep(const char *words, bool told) {
     const uint64_t site =
         (uint64_t)TAG << FILE_SHIFT | (h & ((UINT64_C(1) << FILE_SHIFT) - 1));
     pthread_mutex_lock(&texts_lock);
-    int i = 0;
+    size_t i = 0;
     while (i < ntexts && texts[i].site != site)
         i++;
-    if (i == ntexts && ntexts < TEXTS) {
-        texts[i].site = site;
-        texts[i].told = told;
-        snprintf(texts[i].words, sizeof texts[i].words, "%s", words);
-        ntexts++;
+    if (i == ntexts) {
+        ROOM(texts, ntexts, &texts_size);
+        texts[ntexts].site = site;
+        texts[ntexts].told = told;
+        snprintf(texts[ntexts++].words, JUDGE_PLACE, "%s", words);
     }
-    bool kept = i < ntexts;
     pthread_mutex_unlock(&texts_lock);
-    return kept ? site : 0;
+    return site;
 }
 
 bool python_text(uint64_t site, char out[JUDGE_PLACE]) {
@@ -104,7 +107,7 @@ bool python_text(uint64_t site, char out[JUDGE_PLACE]) {
         return false;
     snprintf(out, JUDGE_PLACE, "a line of Python");
     pthread_mutex_lock(&texts_lock);
-    for (int i = 0; i < ntexts; i++)
+    for (size_t i = 0; i < ntexts; i++)
         if (texts[i].site == site)
             snprintf(out, JUDGE_PLACE, "%s", texts[i].words);
     pthread_mutex_unlock(&texts_lock);
@@ -114,7 +117,7 @@ bool python_text(uint64_t site, char out[JUDGE_PLACE]) {
 size_t python_tells(char *out, size_t size) {
     size_t bytes = 0;
     pthread_mutex_lock(&texts_lock);
-    for (int i = 0; i < ntexts && !bytes; i++)
+    for (size_t i = 0; i < ntexts && !bytes; i++)
         if (!texts[i].told) {
             texts[i].told = true;
             memcpy(out, magic, sizeof magic);
@@ -135,14 +138,43 @@ bool python_hears(const void *data, size_t bytes) {
     return true;
 }
 
-/* PyTorch, another package, the standard library, or code without a file. */
+/* The file of a module, which is not asked for again; "": there is none. */
+enum { PATH = 1024 };
+static void find_file(const char *module, char out[PATH]) {
+    void *there = out[0] ? NULL : py.item(py.modules(), module);
+    void *file = there ? py.attribute(there, "__file__") : NULL;
+    const char *path = file ? py.text(file) : NULL;
+    if (path)
+        snprintf(out, PATH, "%s", path);
+    else if (there)
+        py.clear_error();
+    if (file)
+        py.release(file);
+}
+
+/* In the other one's folder, or below. */
+static bool is_beside(const char *file, const char *other) {
+    const char *end = strrchr(other, '/');
+    return end && strncmp(file, other, (size_t)(end + 1 - other)) == 0;
+}
+
+static bool in_packages(const char *file) {
+    return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
+}
+
+/* PyTorch, the standard library, or code without a file; and other packages, if the
+ * program is a script of its author's, and not a package itself or the command of one. */
 static bool is_library(const char *file) {
-    static const char *const parts[] = {"/site-packages/", "/dist-packages/",
-                                        "/lib/python3", "/lib64/python3"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return file[0] == '<';
+    static char standard[PATH], torch[PATH], program[PATH];
+    find_file("os", standard);
+    find_file("torch", torch);
+    find_file("__main__", program);
+    if (file[0] == '<' || is_beside(file, torch))
+        return true;
+    if (!in_packages(file))
+        return is_beside(file, standard);
+    const size_t n = strlen(program);
+    return !in_packages(program) && (n < 3 || strcmp(program + n - 3, ".py") == 0);
 }
 
 /* The text of a frame, if it is the program's. */
@@ -246,13 +278,23 @@ static void *look_for_others(void *unused) {
     return unused;
 }
 
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static uint64_t ask_looker(void *thread) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += WAIT_NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    static const double LONGEST = 0.02, MOST = 0.2, PART = 0.01, SHORT = 0.0001;
+    static double left = MOST, before; // seconds to wait in, as they were then
     pthread_mutex_lock(&looker.lock);
+    const double begun = now();
+    left += (begun - before) * PART;
+    left = left < MOST ? left : MOST;
+    before = begun;
+    const double end = begun + (left < LONGEST ? left : LONGEST);
+    const struct timespec until = {(time_t)end,
+                                   (long)((end - (double)(time_t)end) * 1e9)};
     if (!looker.runs) {
         pthread_t made;
         front_depth++; // not the program's
@@ -262,7 +304,7 @@ static uint64_t ask_looker(void *thread) {
         front_depth--;
     }
     uint64_t site = 0;
-    if (looker.runs && !looker.busy) {
+    if (looker.runs && !looker.busy && left > 0) {
         looker.busy = looker.wanted = true;
         looker.thread = thread;
         uint64_t number = ++looker.number;
@@ -275,6 +317,8 @@ static uint64_t ask_looker(void *thread) {
         if (looker.done < number) // it is too late
             __atomic_store_n(&looker.number, number + 1, __ATOMIC_RELEASE);
         looker.busy = false;
+        if (now() - begun > SHORT)
+            left -= now() - begun;
     }
     pthread_mutex_unlock(&looker.lock);
     return site;

@@ -44,6 +44,15 @@ for link in '' tcp; do
     ok "one of two lines, known again" says "rank 1 on .*count 512.* at loop.py:$(line_of '# second') in lines()"
     loop "$link" held
     ok "a line while another thread has the lock" says "rank 1 on .*count 512.* at loop.py:$(line_of '# held') in held()"
+    loop "$link" held_often
+    ok "calls hardly wait for the lock" [ "$(grep -c '^soon' "$folder/out")" = 2 ]
+    mkdir -p "$folder/torch"
+    printf 'def call(function, arguments):\n    function(*arguments)\n' >"$folder/torch/__init__.py"
+    loop "$link" places
+    ok "more than a thousand lines, in a folder lib/python3" says "rank 1 on .*count 512.* at many.py:1101"
+    loop "$link" package
+    ok "lines of a program in a package" says "rank 1 on .*count 512.* at many.py:1101"
+    rm -r "$folder/torch"
     loop "$link" backward
     ok "the main thread's line, known again" says "rank 1 on .*count 512.* at loop.py:$(line_of '# backward') in backward() (the main thread's line)"
     loop "$link" busy-skip # a line may be missing, if the interpreter's lock comes too late

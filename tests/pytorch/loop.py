@@ -1,5 +1,6 @@
 """A training loop in Python on the CPU build, by ctypes, for tests/pytorch/lines.t: argument 1
 names the mistake that rank 1 makes. Like PyTorch's, its calls let the interpreter's lock go."""
+import contextlib
 import ctypes
 import os
 import sys
@@ -11,6 +12,8 @@ ctypes.CDLL(top + "/build/cpu/libnccl-cpu.so", mode=ctypes.RTLD_GLOBAL)
 nccl = ctypes.CDLL(None)  # by name, as a linked library finds them: the checks come first
 rank, nranks = (int(os.environ["OMPI_COMM_WORLD_" + name]) for name in ("RANK", "SIZE"))
 mistake, folder = sys.argv[1], sys.argv[2]
+if mistake == "package":
+    __file__ = folder + "/site-packages/many.py"  # as with python -m
 
 
 class Id(ctypes.Structure):
@@ -83,13 +86,34 @@ def backward(torch):
         torch.backward(ctypes.c_size_t(1024))
 
 
+def places(path):
+    """A thousand lines and more. The last one's call comes by the standard library, and by what is called torch."""
+    sys.path.insert(0, folder)
+    right, last = ((buffer, buffer, ctypes.c_size_t(count), 7, 0, comm, stream)
+                   for count in (1024, 512 if rank == 1 else 1024))
+    script = ("nccl.ncclAllReduce(*right)\n" * 1100
+              + "with ExitStack() as stack: stack.callback(torch.call, nccl.ncclAllReduce, last)\n")
+    exec(compile(script, path, "exec"), {"ExitStack": contextlib.ExitStack, "nccl": nccl, "torch": __import__("torch"),
+                                         "right": right, "last": last})
+
+
+def holds(torch):
+    torch.hold_asked()
+    ctypes.PyDLL(folder + "/watchdog.so").hold()
+
+
 def held(torch):
     """A thread has the interpreter's lock and does not give it away."""
-    def holds():
-        torch.hold_asked()
-        ctypes.PyDLL(folder + "/watchdog.so").hold()
-    threading.Thread(target=holds).start()
-    torch.many(buffer, comm, stream, ctypes.c_size_t(512 if rank == 1 else 1024))  # held
+    threading.Thread(target=holds, args=[torch]).start()
+    torch.many(buffer, comm, stream, ctypes.c_size_t(512 if rank == 1 else 1024), 1)  # held
+
+
+def held_often(torch):
+    """The same, and no line is known yet."""
+    threading.Thread(target=holds, args=[torch]).start()
+    begun = time.monotonic()
+    torch.many(buffer, comm, stream, ctypes.c_size_t(1024), 400)
+    print("soon" if time.monotonic() - begun < 4 else "late", flush=True)
 
 
 def step(number):
@@ -117,8 +141,11 @@ if mistake.startswith("watched-"):
     watchdog.watchdog(event, comm)
 if mistake in ("cross", "joins", "lines"):
     {"cross": cross, "joins": joins, "lines": lines}[mistake]()
-elif mistake in ("backward", "held"):
-    {"backward": backward, "held": held}[mistake](ctypes.CDLL(folder + "/watchdog.so"))
+elif mistake in ("places", "package"):
+    places(__file__ if mistake == "package" else folder + "/lib/python3/many.py")
+    must(nccl.cudaStreamSynchronize(stream))
+elif mistake in ("backward", "held", "held_often"):
+    globals()[mistake](ctypes.CDLL(folder + "/watchdog.so"))
     must(nccl.cudaStreamSynchronize(stream))
 elif mistake.startswith("other-"):  # the calls are a thread's that is not the main one
     mistake = mistake[6:]

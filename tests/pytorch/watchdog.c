@@ -79,12 +79,13 @@ void hold_asked(void) {
         usleep(100);
 }
 
-// The last call is made while the other thread has the lock.
-void many(void *buffer, void *its, void *stream, size_t last) {
-    for (int i = 0; i < 40; i++)
+// The last calls are made while the other thread has the lock.
+void many(void *buffer, void *its, void *stream, size_t last, int nlast) {
+    for (int i = 0; i < 40 && nlast == 1; i++)
         ncclAllReduce(buffer, buffer, 1024, 7, 0, its, stream);
     for (asked = 1; !holds;)
         usleep(100);
-    ncclAllReduce(buffer, buffer, last, 7, 0, its, stream);
+    for (int i = 0; i < nlast; i++)
+        ncclAllReduce(buffer, buffer, last, 7, 0, its, stream);
     over = 1;
 }
