@@ -275,6 +275,25 @@ END
     [[ $output != *"NCCL CHECK: setup"* ]]
 }
 
+@test "a PyTorch that has NCCL in it is named" {
+    needs_cuda
+    cd "$BATS_TEST_TMPDIR"
+    cat >torch.c <<'END'
+#include <stdlib.h>
+const int _ZTIN4c10d16ProcessGroupNCCLE = 1;
+int cudaGetDevice(int *device) { return *device = 0; }
+int cudaMalloc(void **pointer, size_t bytes) { return !(*pointer = malloc(bytes)); }
+END
+    gcc -shared -fPIC torch.c -o torch.so
+    run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" /usr/bin/python3 -c '
+import ctypes
+torch, pointer = ctypes.CDLL("./torch.so"), ctypes.c_void_p()
+for _ in range(2):
+    print(ctypes.CDLL(None).cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(4)), flush=True)'
+    [ "$status" -eq 0 ]
+    [[ $output == "NCCL CHECK: not checked from here on: NCCL is linked statically into PyTorch"*$'\n0\n0' ]]
+}
+
 @test "before the real CUDA and NCCL it loads, and finds all it needs" {
     needs_cuda
     # shellcheck disable=SC2086 # several options

@@ -35,6 +35,7 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
 
 cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
                       enum judge_memory_kind kind, struct judge_at at) {
+    nccl_may_be_hidden();
     return made(error, pointer, bytes, kind, NULL, at);
 }
 

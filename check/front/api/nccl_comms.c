@@ -226,6 +226,16 @@ bool nccl_sees_cuda(bool used) {
     return true;
 }
 
+void nccl_may_be_hidden(void) {
+    static bool looked;
+    if (looked || !python_there())
+        return;
+    looked = true;
+    if (!PNCCL(ncclAllReduce) && front_find("_ZTIN4c10d16ProcessGroupNCCLE"))
+        talk_gives_up("NCCL is linked statically into PyTorch: build that with"
+                      " USE_SYSTEM_NCCL=1");
+}
+
 ncclResult_t nccl_lacks(const char *name) {
     fprintf(stderr, "NCCL CHECK: this NCCL is older than %s, and has no such function\n",
             name);
