@@ -99,6 +99,15 @@ options() {
         echo '"of.o" linked.o' >objects && "$nvcc" @objects -o of -run
 }
 case_of options 'warnings as errors, -MMD, -dlink, -lib, -run, a file of arguments'
+# A shared library's kernels and the program's calls have one library for both: it knows what is left behind.
+shared() {
+    cd "$work" && printf '%s\n' '__global__ void set(int *x) { *x = 3; }' 'void launch(int *x) { set<<<1, 1>>>(x); }' >set.cu &&
+        printf '%s\n' '#include <cuda_runtime.h>' 'void launch(int *x);' 'int main() {' '    int *x, y = 0;' '    cudaMalloc(&x, 4);' \
+            '    launch(x);' '    cudaMemcpy(&y, x, 4, cudaMemcpyDefault);' '    return y - 3;' '}' >uses.cu &&
+        "$nvcc" -shared -Xcompiler -fPIC -o libset.so set.cu && "$nvcc" -o uses uses.cu -L. -lset -Xlinker "-rpath=$work" &&
+        ./uses 2>said && grep -q 'left behind' said
+}
+case_of shared 'kernels in a shared library'
 # CMake asks nvcc for its lines, and links with what they name.
 cmakes() {
     mkdir -p "$work/cmake" && cp "$work/of.cu" "$work/other.h" "$work/cmake" && cd "$work/cmake" &&
