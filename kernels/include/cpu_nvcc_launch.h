@@ -105,14 +105,19 @@ CPU_HOST cudaGetSymbolSize(size_t *size, const T &symbol) { return ::cudaGetSymb
         cudaError_t error = ::cudaGetSymbolAddress((void **)&at, (const void *)&symbol); \
         return error ? error : copied;                                                   \
     }
-CPU_COPY(cudaMemcpyToSymbol, (const T &symbol, const void *src, size_t count, size_t offset = 0,
-         cudaMemcpyKind kind = cudaMemcpyHostToDevice), cudaMemcpy(at + offset, src, count, kind))
-CPU_COPY(cudaMemcpyFromSymbol, (void *dst, const T &symbol, size_t count, size_t offset = 0,
-         cudaMemcpyKind kind = cudaMemcpyDeviceToHost), cudaMemcpy(dst, at + offset, count, kind))
-CPU_COPY(cudaMemcpyToSymbolAsync, (const T &symbol, const void *src, size_t count, size_t offset, cudaMemcpyKind kind,
-         cudaStream_t stream = 0), cudaMemcpyAsync(at + offset, src, count, kind, stream))
-CPU_COPY(cudaMemcpyFromSymbolAsync, (void *dst, const T &symbol, size_t count, size_t offset, cudaMemcpyKind kind,
-         cudaStream_t stream = 0), cudaMemcpyAsync(dst, at + offset, count, kind, stream))
+CPU_COPY(cudaMemcpyToSymbol,
+         (const T &symbol, const void *src, size_t count, size_t offset = 0,
+          cudaMemcpyKind kind = cudaMemcpyHostToDevice),
+         cudaMemcpy(at + offset, src, count, kind))
+CPU_COPY(cudaMemcpyFromSymbol,
+         (void *dst, const T &symbol, size_t count, size_t offset = 0, cudaMemcpyKind kind = cudaMemcpyDeviceToHost),
+         cudaMemcpy(dst, at + offset, count, kind))
+CPU_COPY(cudaMemcpyToSymbolAsync,
+         (const T &symbol, const void *src, size_t count, size_t offset, cudaMemcpyKind kind, cudaStream_t stream = 0),
+         cudaMemcpyAsync(at + offset, src, count, kind, stream))
+CPU_COPY(cudaMemcpyFromSymbolAsync,
+         (void *dst, const T &symbol, size_t count, size_t offset, cudaMemcpyKind kind, cudaStream_t stream = 0),
+         cudaMemcpyAsync(dst, at + offset, count, kind, stream))
 #undef CPU_COPY
 #undef CPU_HOST
 
