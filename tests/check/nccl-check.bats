@@ -261,7 +261,7 @@ END
     [[ $output == *"NCCL CHECK: mismatch: the ranks give different counts"* ]]
     run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks killed
     [ "$output" = $'NCCL CHECK: rank 1 has gone without a word (killed?)\nended' ]
-    run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks early
+    run env NCCL_CHECK_TIMEOUT=60 LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks early
     [ "$output" = $'ended\nsoon' ]
     run env HANGS=yes LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks leaves
     [ "$status" -eq 1 ]

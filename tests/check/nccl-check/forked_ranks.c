@@ -106,7 +106,7 @@ static void rank_of(int rank, int nranks, const char *how) {
                   ncclSum, comm, NULL);
     cudaDeviceSynchronize();
     if (rank == 1 && strcmp(how, "early") == 0)
-        sleep(20);
+        sleep(60);
     if (!wrong)
         sleep(stopped ? 5 : 1); // as training would
     if (rank == 1 && strcmp(how, "killed") == 0)
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
     }
     if (strcmp(how, "early") == 0) {
         wait(&status);
-        puts(time(NULL) - begun < 6 ? "soon" : "late");
+        puts(time(NULL) - begun < 30 ? "soon" : "late");
         kill(last, SIGKILL);
     }
     for (pid_t child; (child = waitpid(-1, &status, WUNTRACED)) > 0;)
