@@ -292,18 +292,23 @@ static void writes(struct way *way) {
     }
 }
 
-static struct hello my_hello(void) {
-    return (struct hello){tcp.token, tcp.rank, tcp.nranks};
+static bool says_hello(const struct way *way) {
+    const struct hello hello = {tcp.token, tcp.rank, tcp.nranks};
+    return send(way->fd, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
-/* The token of the other side, once it is there. False: it is a stranger's. */
-static bool greets(struct way *way, struct hello *hello, bool *there) {
-    *there = way->in.n >= sizeof *hello;
-    if (!*there)
-        return true;
-    memcpy(hello, way->in.data, sizeof *hello);
-    drop(&way->in, sizeof *hello);
-    return hello->token == tcp.token && hello->nranks == tcp.nranks;
+/* The rank on the other side, once it has shown the token. */
+enum { NOT_YET = -1, STRANGER = -2 };
+static int hello_of(struct way *way) {
+    struct hello hello;
+    bool open = reads(way);
+    if (way->in.n < sizeof hello)
+        return open ? NOT_YET : STRANGER;
+    memcpy(&hello, way->in.data, sizeof hello);
+    drop(&way->in, sizeof hello);
+    bool ours = hello.token == tcp.token && hello.nranks == tcp.nranks &&
+                hello.rank >= 0 && hello.rank < tcp.nranks && hello.rank != tcp.rank;
+    return ours && (open || !tcp.is_hub) ? hello.rank : STRANGER; // it may have given up
 }
 
 /* A process that has connected to the hub becomes a rank when it has shown the token. */
@@ -316,16 +321,11 @@ static void takes_newcomers(void) {
     }
     for (int i = 0; i < tcp.nnew; i++) {
         struct way *new = &tcp.new_ones[i];
-        struct hello hello = {0}, mine = my_hello();
-        bool there, open = reads(new), ours = greets(new, &hello, &there);
-        if (!there && open)
+        const int rank = hello_of(new);
+        if (rank == NOT_YET)
             continue;
-        struct way *way = there && ours && hello.rank >= 0 && hello.rank < tcp.nranks &&
-                                  hello.rank != tcp.rank
-                              ? &tcp.ways[hello.rank]
-                              : NULL;
-        if (way && open && way->fd < 0 &&
-            send(new->fd, &mine, sizeof mine, MSG_NOSIGNAL) == sizeof mine) {
+        struct way *way = rank >= 0 ? &tcp.ways[rank] : NULL;
+        if (way && way->fd < 0 && says_hello(new)) {
             way->fd = new->fd;
             way->in = new->in;
             way->greeted = true;
@@ -346,31 +346,24 @@ static void takes_newcomers(void) {
 }
 
 /* The hub has answered a connection with the token. */
-static bool hub_answers(struct way *way, const struct hello *mine) {
+static bool hub_answers(struct way *way) {
     struct pollfd writable = {way->fd, POLLOUT, 0};
-    struct hello hello;
-    bool there;
     if (!tcp.said && poll(&writable, 1, 0) == 1) {
-        tcp.said = send(way->fd, mine, sizeof *mine, MSG_NOSIGNAL) == sizeof *mine;
+        tcp.said = says_hello(way);
         tcp.tried = now(); // this process may have been stopped since
         if (!tcp.said)
             hang_up(way);
     }
-    if (!tcp.said)
-        return false;
-    bool open = reads(way), ours = greets(way, &hello, &there);
-    if (there && ours)
-        return true;
-    if (there || !open)
+    const int rank = tcp.said ? hello_of(way) : NOT_YET;
+    if (rank == STRANGER)
         hang_up(way);
-    return false;
+    return rank >= 0;
 }
 
 /* Connects to the hub: port after port, until one answers with the token. */
 static void looks_for_hub(void) {
     struct way *way = &tcp.ways[0];
-    struct hello mine = my_hello();
-    if (way->fd >= 0 && hub_answers(way, &mine)) {
+    if (way->fd >= 0 && hub_answers(way)) {
         way->greeted = true;
         tcp.nhere = 2;
         return;
