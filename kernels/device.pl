@@ -25,6 +25,8 @@ sub write_lines {
 # A character, a string, or what stands in brackets.
 my $one = qr/(?<one>"[^"]*"|[^()\[\]{}<>"]|[(\[{<](?&one)*[)\]}>])/;
 
+my $pointer = qr/ptr|(?:(?!,)$one)+\*/; # a type
+
 # Splits at commas that stand in no brackets.
 sub at_commas {
     my ($text, @parts) = @_;
@@ -210,7 +212,7 @@ sub follow_pointers {
     for (@$body) {
         my ($dbg) = /(, !dbg !\d+)/;
         $dbg //= '';
-        if (/^(\s+)(%\S+) = load (?:volatile )?(ptr|[^,]*\*), / && $3 !~ /\)\*$/ || /^(\s+)(%\S+) = inttoptr i64 .* to (ptr|[^,]*\*)/) {
+        if (/^(\s+)(%\S+) = load (?:volatile )?($pointer), / && $3 !~ /\)\*$/ || /^(\s+)(%\S+) = inttoptr i64 .* to ($pointer)/) {
             my ($indent, $to, $type) = ($1, $2, $3);
             my $raw = "%cpu.raw" . $n++;
             s/\Q$to\E = /$raw = /;
@@ -219,8 +221,8 @@ sub follow_pointers {
             next;
         }
         # And the other way round: memory has what the program knows.
-        if (/^(\s+)store (?:volatile )?(ptr|[^,]*\*) (%[^\s,]+), / && $2 !~ /\)\*$/) {
-            my ($indent, $type, $value) = ($1, $2, $3);
+        if (/^(\s+)store (?:volatile )?($pointer) (?<value>%[^\s,]+), / && $2 !~ /\)\*$/) {
+            my ($indent, $type, $value) = ($1, $2, $+{value});
             my $raw = "%cpu.raw" . $n++;
             s/store ((?:volatile )?)\Q$type $value\E,/store $1$type $raw,/;
             push @out, "$indent$raw = call $type \@" . there_of($type) . "($type $value)$dbg";
@@ -858,7 +860,7 @@ sub registration {
     my ($i8, $i64) = (pointer_to('i8'), pointer_to('i64'));
     my ($nc, $nv) = (scalar @$codes, scalar @$variables);
     my @out = ('%cpu.code = type { ' . join(', ', $i8, $i8, $i8, $i64, $i8, 'i64', 'i32', 'i32') . ' }', "%cpu.variable = type { $i8, $i8, i64 }",
-        "%cpu.module = type { $i8, " . pointer_to('%cpu.code') . ', i64, ' . pointer_to('%cpu.variable') . ", i64, $i8, $i8 }");
+        "%cpu.module = type { $i8, " . pointer_to('%cpu.code') . ', i64, ' . pointer_to('%cpu.variable') . ", i64, $i8 }");
     my ($id_line, $id_at) = string_constant('cpu.id', $id);
     push @out, $id_line, "\@cpu.codes = private constant [$nc x %cpu.code] [" . join(', ', @$codes) . ']',
         "\@cpu.variables = private constant [$nv x %cpu.variable] [" . join(', ', map { $_->[1] } @$variables) . ']',
@@ -866,17 +868,15 @@ sub registration {
     my $code_at = $opaque ? 'ptr @cpu.codes' : "%cpu.code* getelementptr inbounds ([$nc x %cpu.code], [$nc x %cpu.code]* \@cpu.codes, i64 0, i64 0)";
     my $variable_at = $opaque ? 'ptr @cpu.variables'
         : "%cpu.variable* getelementptr inbounds ([$nv x %cpu.variable], [$nv x %cpu.variable]* \@cpu.variables, i64 0, i64 0)";
-    my $resume_at = $opaque ? 'ptr @cpu.resume' : 'i8* bitcast (void (i8*)* @cpu.resume to i8*)';
     my $module = pointer_to('%cpu.module');
-    push @out, "\@cpu.module = internal global %cpu.module { $id_at, $code_at, i64 $nc, $variable_at, i64 $nv, $resume_at, $i8 null }",
-        "define internal void \@cpu.resume($i8 %h) {", "  call void \@llvm.coro.resume($i8 %h)", '  ret void', '}',
+    push @out, "\@cpu.module = internal global %cpu.module { $id_at, $code_at, i64 $nc, $variable_at, i64 $nv, $i8 null }",
         'define internal void @cpu.register() {', "  call void \@__kernel_module($module \@cpu.module)", '  ret void', '}';
     my $f = $opaque ? 'ptr' : 'void ()*';
     push @out, "\@llvm.global_ctors = appending global [1 x { i32, $f, $i8 }] [{ i32, $f, $i8 } { i32 65535, $f \@cpu.register, $i8 null }]",
         "declare void \@__kernel_module($module)", 'declare void @llvm.assume(i1 noundef)', "declare void \@__kernel_waits(i32, i32)", "declare $i8 \@__kernel_frame(i64)",
         "declare token \@llvm.coro.id(i32, $i8, $i8, $i8)", 'declare i64 @llvm.coro.size.i64()', "declare $i8 \@llvm.coro.begin(token, $i8)",
         'declare i8 @llvm.coro.suspend(token, i1)', "declare i1 \@llvm.coro.end($i8, i1)", "declare $i8 \@llvm.coro.free(token, $i8)",
-        "declare void \@llvm.coro.resume($i8)", '@standin_reach_start = external global i64', '@standin_reach_size = external global i64';
+        '@standin_reach_start = external global i64', '@standin_reach_size = external global i64';
     return @out;
 }
 

@@ -11,7 +11,9 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 static sigjmp_buf out;
 static struct fault {
@@ -99,16 +101,6 @@ static void buffer_of(const char *address, char *words, size_t size) {
                  (size_t)(memory->user - address), memory->bytes);
 }
 
-static const char past_shared[] =
-    "uses shared memory past the %zu bytes that its launch asked for";
-
-void fault_shared(const struct launch *launch) {
-    fflush(stdout);
-    fprintf(stderr, "kernel %s ", kernel_words(launch->kernel));
-    fprintf(stderr, past_shared, launch->shared);
-    fputc('\n', stderr);
-}
-
 static void say(const struct launch *launch, const struct kernel_where *where,
                 bool thread_known) {
     char line[256], buffer[128], what[80], where_to[64] = "", thread[64] = "";
@@ -128,7 +120,9 @@ static void say(const struct launch *launch, const struct kernel_where *where,
         snprintf(what, sizeof what,
                  "uses an address that is not aligned to its type, or is no address");
     else if (shared)
-        snprintf(what, sizeof what, past_shared, launch->shared);
+        snprintf(what, sizeof what,
+                 "uses shared memory past the %zu bytes that its launch asked for",
+                 launch->shared);
     else
         snprintf(what, sizeof what, "uses memory that is in no buffer");
     if ((fault.signal == SIGSEGV || fault.signal == SIGBUS) && fault.told && !shared)
@@ -140,10 +134,42 @@ static void say(const struct launch *launch, const struct kernel_where *where,
             where_to[0] ? "; " : "", where_to[0] ? buffer : "");
 }
 
+char __kernel_dynamic[KERNEL_DYNAMIC] __attribute__((aligned(65536)));
+static size_t shared_opened = KERNEL_DYNAMIC;
+enum { UNTOUCHED = 0xa5 };
+
+/* What follows the shared memory that a launch asks for leads nowhere. On its last page
+ * lie bytes that nobody is to write. */
+static void open_shared(size_t asked) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = (asked + page - 1) / page * page;
+    if (bytes != shared_opened &&
+        (mprotect(__kernel_dynamic, bytes, PROT_READ | PROT_WRITE) ||
+         mprotect(__kernel_dynamic + bytes, KERNEL_DYNAMIC - bytes, PROT_NONE)))
+        fail("shared memory has no end");
+    shared_opened = bytes;
+    memset(__kernel_dynamic + asked, UNTOUCHED, bytes - asked);
+}
+
+static bool shared_kept(size_t asked) {
+    while (asked < shared_opened && (unsigned char)__kernel_dynamic[asked] == UNTOUCHED)
+        asked++;
+    return asked == shared_opened;
+}
+
 bool fault_guard(const struct runner *runner, const struct launch *launch,
                  struct kernel_where *where) {
-    if (guarded(runner->all, launch, where))
-        return true;
+    open_shared(launch->shared);
+    if (guarded(runner->all, launch, where)) {
+        if (shared_kept(launch->shared))
+            return true;
+        fflush(stdout);
+        fprintf(
+            stderr,
+            "kernel %s writes shared memory past the %zu bytes that its launch asked for\n",
+            kernel_words(launch->kernel), launch->shared);
+        return false;
+    }
     const struct fault first = fault;
     bool known = !runner->one_by_one || !guarded(runner->one_by_one, launch, where);
     if (known)

@@ -15,8 +15,6 @@ struct runner {
  * line, and which buffer is next to it. */
 bool fault_guard(const struct runner *runner, const struct launch *launch,
                  struct kernel_where *where);
-/* A kernel has written where its shared memory ends. */
-void fault_shared(const struct launch *launch);
 /* Threads wait in a way in which nobody can go on. */
 _Noreturn void fault_stuck(unsigned shuffling, unsigned at_barrier);
 /* Of the threads of a block only some come to a step of a barrier session. */

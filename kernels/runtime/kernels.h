@@ -44,7 +44,6 @@ struct kernel_module { // of one compiled file
         size_t managed; // the host has it, too: 1
     } * variables;
     size_t nvariables;
-    void (*resume)(void *thread); // of a kernel that waits
     struct kernel_module *next;
 };
 

@@ -8,12 +8,10 @@
 #define _GNU_SOURCE
 #include "kernels.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
 #include "data/puts.h"
 #include "fault.h"
 
-enum { WARP = 32, MOST = 1024, UNTOUCHED = 0xa5 };
+enum { WARP = 32, MOST = 1024 };
 
 /* The thread that runs, of a kernel that waits. */
 static struct thread {
@@ -89,39 +87,30 @@ static bool warp_ready(const struct thread *warp, unsigned n, unsigned *lanes) {
     return *lanes != 0;
 }
 
-char __kernel_dynamic[KERNEL_DYNAMIC] __attribute__((aligned(65536)));
-static size_t shared_opened = KERNEL_DYNAMIC;
-
-/* What follows the shared memory that a launch asks for leads nowhere. On its last page
- * lie bytes that nobody is to write. */
-static void open_shared(size_t asked) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t bytes = (asked + page - 1) / page * page;
-    if (bytes != shared_opened &&
-        (mprotect(__kernel_dynamic, bytes, PROT_READ | PROT_WRITE) ||
-         mprotect(__kernel_dynamic + bytes, KERNEL_DYNAMIC - bytes, PROT_NONE)))
-        fail("shared memory has no end");
-    shared_opened = bytes;
-    memset(__kernel_dynamic + asked, UNTOUCHED, bytes - asked);
-}
-
-static bool shared_kept(size_t asked) {
-    while (asked < shared_opened && (unsigned char)__kernel_dynamic[asked] == UNTOUCHED)
-        asked++;
-    return asked == shared_opened;
-}
-
-static void go_on(struct thread *thread, void (*resume)(void *)) {
+/* A coroutine's frame begins with the function that lets it go on. */
+static inline void go_on(struct thread *thread) {
     running = thread;
-    resume(thread->frame);
+    (*(void (**)(void *))thread->frame)(thread->frame);
+}
+
+/* Whether the next thing that all do is a __syncthreads again, if they have not ended. */
+static bool barrier_opens(unsigned n) {
+    unsigned over = 0, again = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (threads[i].kind == KERNEL_BARRIER)
+            go_on(&threads[i]);
+        over += threads[i].kind == KERNEL_OVER;
+        again += threads[i].kind == KERNEL_BARRIER && !threads[i].mask;
+    }
+    return again && again + over == n;
 }
 
 /* Whether one of those that look for what other processes write has found it. */
-static bool look_again(unsigned n, void (*resume)(void *)) {
+static bool look_again(unsigned n) {
     bool found = false;
     for (unsigned i = 0; i < n; i++)
         if (threads[i].kind == KERNEL_OTHERS) {
-            go_on(&threads[i], resume);
+            go_on(&threads[i]);
             found |= threads[i].kind != KERNEL_OTHERS;
         }
     puts_kernel_runs(found);
@@ -142,7 +131,7 @@ static void session_whole(unsigned n) {
 }
 
 /* Until all of them have ended; false: until some wait for other processes. */
-static bool take_turns(unsigned n, void (*resume)(void *)) {
+static bool take_turns(unsigned n) {
     for (;;) {
         bool moved = false;
         unsigned over = 0, at_barrier = 0, looking = 0;
@@ -153,7 +142,7 @@ static bool take_turns(unsigned n, void (*resume)(void *)) {
                        in_warp * sizeof *__kernel_got);
                 for (unsigned i = 0; i < in_warp; i++)
                     if (lanes >> i & 1)
-                        go_on(&threads[first + i], resume);
+                        go_on(&threads[first + i]);
                 moved = true;
             }
         }
@@ -165,13 +154,12 @@ static bool take_turns(unsigned n, void (*resume)(void *)) {
         if (over == n)
             return true;
         if (looking > 0) {
-            if (!look_again(n, resume) && !moved)
+            if (!look_again(n) && !moved)
                 return false;
         } else if (over + at_barrier == n) {
             session_whole(n);
-            for (unsigned i = 0; i < n; i++)
-                if (threads[i].kind == KERNEL_BARRIER)
-                    go_on(&threads[i], resume);
+            while (barrier_opens(n))
+                ;
         } else if (!moved) {
             fault_stuck(n - over - at_barrier, at_barrier);
         }
@@ -251,7 +239,7 @@ static void run_waiting(const struct launch *launch, struct kernel_where *where)
     do {
         if (!resting)
             start_threads(launch, where);
-        bool over = take_turns(nthreads, launch->kernel->module->resume);
+        bool over = take_turns(nthreads);
         resting = over ? NULL : launch;
     } while (!resting && next_block(where, false));
 }
@@ -291,29 +279,20 @@ static struct kernel_where all_of(const struct launch *launch) {
                                  .end = {block->x, block->y, block->z}};
 }
 
-static bool run_well(const struct runner *runner, const struct launch *launch,
-                     struct kernel_where *where) {
-    bool well = fault_guard(runner, launch, where);
-    if (well && !shared_kept(launch->shared)) {
-        fault_shared(launch);
-        well = false;
-    }
-    puts_kernel_runs(false);
-    kernel_managed(launch->kernel->module, true);
-    return well;
-}
-
 enum kernel_end kernel_run(const struct launch *launch) {
     static const struct runner loops = {run_blocks, one_by_one, thread_of_loop},
                                threads_wait = {run_waiting, NULL, thread_that_waits};
     static struct kernel_where loop;
-    open_shared(launch->shared);
+    const struct kernel_module *module = launch->kernel->module;
     if (!resting)
-        kernel_managed(launch->kernel->module, false);
+        kernel_managed(module, false);
     if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
         loop = all_of(launch);
         puts_kernel_runs(true);
-        return run_well(&loops, launch, &loop) ? KERNEL_ENDED : KERNEL_BROKE;
+        bool well = fault_guard(&loops, launch, &loop);
+        puts_kernel_runs(false);
+        kernel_managed(module, true);
+        return well ? KERNEL_ENDED : KERNEL_BROKE;
     }
     if (resting && resting != launch)
         return KERNEL_RESTS;
@@ -322,7 +301,9 @@ enum kernel_end kernel_run(const struct launch *launch) {
         waiting = all_of(launch);
         puts_kernel_runs(true);
     }
-    bool well = run_well(&threads_wait, launch, &waiting);
+    bool well = fault_guard(&threads_wait, launch, &waiting);
+    puts_kernel_runs(false);
+    kernel_managed(module, true);
     if (!well)
         resting = NULL;
     return !well ? KERNEL_BROKE : resting ? KERNEL_RESTS : KERNEL_ENDED;

@@ -88,7 +88,7 @@ case_of says 'an address that is no multiple of 16 is named' 'kernel wide uses a
 case_of says 'a loop whose step is the grid names the thread, too' 'kernel stride uses.*: block \(61,0,0\), thread \(68,0,0\)' "$wrong" 15
 line=$(grep -n ' all\[threadIdx.x\] = x' wrong.cu | tail -n 1 | cut -d: -f1)
 case_of says 'a launch without its shared memory' "kernel reverse uses shared memory past the 0 bytes .*, thread \(0,0,0\), at wrong.cu:$line" "$wrong" 16
-case_of says 'a launch with too little shared memory' 'kernel reverse uses shared memory past the 256 bytes' "$wrong" 17
+case_of says 'a launch with too little shared memory' 'kernel reverse writes shared memory past the 256 bytes' "$wrong" 17
 case_of says 'freed memory in a struct' 'kernel fill uses .*; the buffer that was there has been freed' "$wrong" 18
 case_of says 'memory before a buffer is named' 'kernel part uses.*; 32 bytes before the nearest buffer, of 4194304' "$wrong" 13
 # Options that Makefiles have.

@@ -90,17 +90,18 @@ __host__ __device__ inline int both(int x) { return x * 3; }
 __global__ void calls(int *x) { x[threadIdx.x] = fib(threadIdx.x) + both(threadIdx.x); }
 
 struct Operation {
-    __device__ virtual float apply(float x) const = 0;
+    __device__ virtual float apply(const float *x, float y) const = 0;
 };
 struct Twice : Operation {
-    __device__ float apply(float x) const override { return 2 * x; }
+    __device__ float apply(const float *x, float y) const override { return 2 * *x + y; }
 };
 __device__ float half_of(float x) { return x / 2; }
 __global__ void pointers(float *x) {
     Twice twice;
     const Operation *o = &twice;
     float (*f)(float) = threadIdx.x % 2 ? half_of : half_of;
-    x[threadIdx.x] = o->apply(threadIdx.x) + f(threadIdx.x);
+    const float it = threadIdx.x;
+    x[threadIdx.x] = o->apply(&it, 0) + f(threadIdx.x);
 }
 __global__ void maths(float *x, double *y) {
     x[0] = sqrtf(16.f); x[1] = rsqrtf(4.f); x[2] = __expf(0.f); x[3] = fmaxf(1, 2); x[4] = min(3, 2);
