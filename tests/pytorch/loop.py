@@ -112,8 +112,8 @@ def held_often(torch):
     """The same, and no line is known yet."""
     threading.Thread(target=holds, args=[torch]).start()
     begun = time.monotonic()
-    torch.many(buffer, comm, stream, ctypes.c_size_t(1024), 400)
-    print("soon" if time.monotonic() - begun < 4 else "late", flush=True)
+    torch.many(buffer, comm, stream, ctypes.c_size_t(1024), 2000)
+    print("soon" if time.monotonic() - begun < 20 else "late", flush=True)
 
 
 def step(number):
