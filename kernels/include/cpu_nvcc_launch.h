@@ -86,7 +86,7 @@ CPU_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T, size_t = 0
     int device;
     cudaDeviceProp properties;
     cudaGetDevice(&device);
-    *block = limit ? limit : 1024;
+    *block = limit > 0 && limit < 1024 ? limit : 1024;
     *grid = 2;
     cudaError_t error = cudaGetDeviceProperties(&properties, device);
     if (error == cudaSuccess)

@@ -96,9 +96,10 @@ options() {
     cd "$work" && printf '%s\n' '#include "other.h"' 'int main() { return other; }' >of.cu && echo 'enum { other = 0 };' >other.h &&
         "$nvcc" -Xcompiler -Wall,-Wextra,-Werror,-fPIC -MMD -MP --forward-unknown-to-host-compiler -dc of.cu -odir . &&
         grep -q 'of.o:.*of.cu.*other.h' <(tr -d '\\\n' <of.d) && "$nvcc" -dlink of.o -o linked.o && "$nvcc" -lib of.o -o libof.a &&
-        echo '"of.o" linked.o' >objects && "$nvcc" @objects -o of -run
+        echo '"of.o" linked.o' >objects && "$nvcc" @objects -o of -run && "$nvcc" --options-file objects -o of -run &&
+        OMPI_CXX=$nvcc MPICH_CXX=$nvcc mpicxx of.o -lnccl -lcudart -o last && ./last
 }
-case_of options 'warnings as errors, -MMD, -dlink, -lib, -run, a file of arguments'
+case_of options 'warnings as errors, -MMD, -dlink, -lib, -run, a file of arguments, a link by mpicxx'
 # A shared library's kernels and the program's calls have one library for both: it knows what is left behind.
 shared() {
     cd "$work" && printf '%s\n' '__global__ void set(int *x) { *x = 3; }' 'void launch(int *x) { set<<<1, 1>>>(x); }' >set.cu &&
@@ -111,7 +112,8 @@ case_of shared 'kernels in a shared library'
 # CMake asks nvcc for its lines, and links with what they name.
 cmakes() {
     mkdir -p "$work/cmake" && cp "$work/of.cu" "$work/other.h" "$work/cmake" && cd "$work/cmake" &&
-        printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(of LANGUAGES CXX CUDA)' 'add_executable(of of.cu)' >CMakeLists.txt &&
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(of LANGUAGES CXX CUDA)' 'add_executable(of of.cu)' \
+            'set_target_properties(of PROPERTIES CUDA_SEPARABLE_COMPILATION ON)' >CMakeLists.txt &&
         timeout 100 cmake -B made -DCMAKE_CUDA_COMPILER="$nvcc" . && timeout 100 cmake --build made && made/of
 }
 if command -v cmake >/dev/null; then
