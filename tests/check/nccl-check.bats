@@ -263,6 +263,9 @@ END
     [ "$output" = $'NCCL CHECK: rank 1 has gone without a word (killed?)\nended' ]
     run env NCCL_CHECK_TIMEOUT=60 LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks early
     [ "$output" = $'ended\nsoon' ]
+    run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks past
+    [ "$(grep -c 'NCCL CHECK: memory: ' <<<"$output")" = 1 ]
+    [[ $output != *ended ]]
     run env HANGS=yes LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks leaves
     [ "$status" -eq 1 ]
     [[ $output == *"  rank 1 on "*": has ended, after 0 operations on the communicator"* ]]

@@ -63,7 +63,7 @@ static struct {
     struct way *ways; // by rank; of a process that is not the hub only [0]
     struct way *new_ones;
     int nnew, nhere, nleft;
-    bool all_here, ended, broken;
+    bool all_here, ended, broken, leaves;
     struct parcel *come, **come_end;
 } tcp;
 
@@ -283,8 +283,11 @@ static void takes(struct way *way) {
         drop(&way->in, at);
 }
 
+/* (Until all are here, the hub keeps what is for the others: one may have to come again.)
+ */
 static void writes(struct way *way) {
-    while (way->greeted && (tcp.all_here || !tcp.is_hub) && way->out.n > 0) {
+    const bool may = tcp.all_here || tcp.leaves || !tcp.is_hub;
+    while (way->greeted && may && way->out.n > 0) {
         ssize_t put = send(way->fd, way->out.data, way->out.n, MSG_NOSIGNAL);
         if (put <= 0)
             return;
@@ -444,6 +447,7 @@ static void rests(void) {
 }
 
 static void sends_the_rest(double seconds) {
+    tcp.leaves = true;
     for (double end = now() + seconds; now() < end && !tcp.broken && is_sending();
          rests())
         one_round();

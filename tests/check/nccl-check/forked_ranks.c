@@ -2,7 +2,8 @@
 // rank 1 gives another count if the argument is "wrong", and both end at once. With
 // "leaves" it ends early, with "killed" by a signal, and a child of its own goes on. With
 // "stopped" rank 0 stands still at its start, longer than rank 1 waits for an answer.
-// With "early" rank 1 computes for long, and is ended when rank 0 has.
+// With "early" rank 1 computes for long, and is ended when rank 0 has. With "past" rank 0
+// uses too much memory, and a third rank has not come.
 // With "groups" four ranks, who say nothing in RANK and WORLD_SIZE: communicators of two
 // first, then one of all. With -DBELOW: a CUDA and an NCCL that do nothing.
 #include <arpa/inet.h>
@@ -102,8 +103,11 @@ static void rank_of(int rank, int nranks, const char *how) {
     if (stopped && rank == 0)
         raise(SIGSTOP);
     cudaMalloc(&buffer, 4096);
-    ncclAllReduce(buffer, buffer, rank == 1 && (wrong || stopped) ? 5 : 4, ncclFloat32,
-                  ncclSum, comm, NULL);
+    const bool past = strcmp(how, "past") == 0;
+    if (past)
+        sleep(rank == 0 ? 1 : 10);
+    const size_t count = rank == 1 && (wrong || stopped) ? 5 : past ? 5000 : 4;
+    ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, NULL);
     cudaDeviceSynchronize();
     if (rank == 1 && strcmp(how, "early") == 0)
         sleep(60);
@@ -135,7 +139,7 @@ int main(int argc, char **argv) {
         setenv("MASTER_ADDR", rank == 0 ? "127.0.1.1" : "127.0.0.1", 1);
         snprintf(text, sizeof text, "%d", rank);
         if (nranks == 2) {
-            setenv("WORLD_SIZE", "2", 1);
+            setenv("WORLD_SIZE", strcmp(how, "past") == 0 ? "3" : "2", 1);
             setenv("RANK", text, 1);
         }
         if ((last = fork()) == 0)
