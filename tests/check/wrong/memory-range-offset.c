@@ -8,6 +8,7 @@
 //     from byte ...
 // expect 3: ... from byte 36 of a buffer of 48 bytes
 // expect: the buffer: device memory made at @malloc
+// expect: A GPU reads or writes beyond it
 #include "../check.h"
 
 int main(void) {
