@@ -125,13 +125,15 @@ sub device_inlinable {
     $opaque = $version >= 15;
     $errors = {};
     %is_kernel = ();
-    my (@out, %shared, %elsewhere, %variables);
+    my (@out, %shared, %elsewhere, %variables, %local);
     my @lines = read_lines($from);
     find_empty(\@lines);
     for (@lines) {
         # What only one lane knows the others may give to a shuffle, too: values need not be defined.
         s/ noundef(?= )//g if !/section "cpu\.kernel"/;
+        $local{$1} = 1 if /^\s+(%\S+) = alloca /;
         if (/^define /) {
+            %local = ();
             my $kernel = /section "cpu\.kernel"/;
             my $known = $separate && !$kernel && /^define (?:dso_local )?(?!internal|linkonce|weak|available|hidden)[^@]*\@(\w+)\(/;
             $elsewhere{$1} = 1 if $known;
@@ -168,6 +170,11 @@ sub device_inlinable {
         } elsif (/\basm (?:sideeffect )?"/) {
             push @out, assembly($_, scalar @out);
             next;
+        } elsif (/^\s+store volatile .*(?:\*|ptr) ([%@][^,]+), align/ && !$local{$1} && !$separate) {
+            # Old sums of a warp rely on its threads being in step: all have read before one writes.
+            my $step = '  call void @__kernel_wait(i32 6, i32 0)';
+            push @out, $step, $_, $step;
+            next;
         }
         push @out, $_;
     }
@@ -176,6 +183,7 @@ sub device_inlinable {
         s/\Q$name\E(?![\w.\$])/$is/g for @out;
     }
     push @out, '@__kernel_dynamic = external global [0 x i8], align 1024' if %shared;
+    push @out, 'declare void @__kernel_wait(i32, i32)' if !grep { /^declare .*\@__kernel_wait\(/ } @out;
     exit 1 if %$errors;
     # With -dc a function is there for other files, by a name that the host does not have.
     my $names = join '|', sort keys %elsewhere;

@@ -139,8 +139,6 @@ CPU_FN(unsigned, __umulhi, (unsigned x, unsigned y), (unsigned)((unsigned long l
 CPU_FN(long long, __mul64hi, (long long x, long long y), (long long)((__int128)x *y >> 64))
 CPU_FN(unsigned long long, __umul64hi, (unsigned long long x, unsigned long long y),
        (unsigned long long)((unsigned __int128)x *y >> 64))
-CPU_FN(unsigned, __sad, (int x, int y, unsigned z), z + (unsigned)(x > y ? x - y : y - x))
-CPU_FN(int, __hadd, (int x, int y), (int)(((long long)x + y) >> 1))
 CPU_DEVICE unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
     unsigned long long both = (unsigned long long)y << 32 | x;
     unsigned out = 0;
@@ -160,9 +158,6 @@ CPU_DEVICE unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
     }
 CPU_BYTES(__dp4a, int, signed char, (int x, int y, int z), z, a *b)
 CPU_BYTES(__dp4a, unsigned, unsigned char, (unsigned x, unsigned y, unsigned z), z, (unsigned)(a *b))
-CPU_BYTES(__vadd4, unsigned, unsigned char, (unsigned x, unsigned y), 0, (unsigned)(a + b & 255) << i)
-CPU_BYTES(__vsub4, unsigned, unsigned char, (unsigned x, unsigned y), 0, (unsigned)(a - b & 255) << i)
-CPU_BYTES(__vabsdiffu4, unsigned, unsigned char, (unsigned x, unsigned y), 0, (unsigned)(a > b ? a - b : b - a) << i)
 #undef CPU_BYTES
 CPU_FN(unsigned, __funnelshift_l, (unsigned lo, unsigned hi, unsigned n),
        (unsigned)((((unsigned long long)hi << 32 | lo) << (n & 31)) >> 32))

@@ -41,7 +41,6 @@ CPU_DEVICE unsigned curand(curandState *s) {
     }
     return s->numbers[s->next++];
 }
-CPU_FN(uint4, curand4, (curandState * s), uint4{curand(s), curand(s), curand(s), curand(s)})
 CPU_FN(float, curand_uniform, (curandState * s), (float)(curand(s) >> 8) * 0x1p-24f + 0x1p-25f)
 CPU_FN(double, curand_uniform_double, (curandState * s),
        ((curand(s) >> 5) * 67108864.0 + (curand(s) >> 6)) * 0x1p-53 + 0x1p-54)
@@ -65,7 +64,5 @@ CPU_FN(float4, curand_uniform4, (curandState * s),
        float4{curand_uniform(s), curand_uniform(s), curand_uniform(s), curand_uniform(s)})
 CPU_FN(float4, curand_normal4, (curandState * s),
        float4{curand_normal(s), curand_normal(s), curand_normal(s), curand_normal(s)})
-CPU_FN(float, curand_log_normal, (curandState * s, float mean, float deviation),
-       expf(mean + deviation * curand_normal(s)))
 
 #endif

@@ -163,6 +163,18 @@ __global__ void keep(const int *x, int *n, int *out, bool ask) {
         out[at + __popc(mask & ((1u << lane) - 1))] = x[i];
     }
 }
+// Without a barrier: the threads of a warp are in step at what is volatile.
+__global__ void in_step(int *x) {
+    __shared__ volatile int s[64], part[32];
+    int t = threadIdx.x;
+    s[t] = 0;
+    s[t + 32] = part[t] = x[t];
+    for (int k = 1; k < 32; k *= 2) s[t + 32] += s[t + 32 - k];
+    if (t < 16)
+        for (int k = 8; k > 0; k /= 2) part[t] += part[t + k];
+    x[t] = s[t + 32];
+    x[32 + t] = part[0];
+}
 __global__ void active(unsigned *x) {
     int i = threadIdx.x;
     if (i % 2)
@@ -274,6 +286,11 @@ int main() {
         active<<<1, 32>>>((unsigned *)w.at);
         auto mask = w.host();
         CHECK(mask[6] == (int)0xaaaaaaaa && mask[7] == mask[6] && mask[32 + 1] == (int)0xeeeeeeee && mask[32 + 7] == (int)0x88888888);
+        Buffer<int> steps(64);
+        steps.set(std::vector<int>(64, 1));
+        in_step<<<1, 32>>>(steps.at);
+        auto step = steps.host();
+        CHECK(step[0] == 1 && step[20] == 21 && step[31] == 32 && step[32] == 16);
         for (bool ask : {false, true}) {
             Buffer<int> in(1000), n(1), kept(1000);
             std::vector<int> all(1000);
