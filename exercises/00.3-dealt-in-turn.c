@@ -11,7 +11,8 @@
 //: learned The rank among those of one's own node names the GPU, however the ranks were placed.
 //: why MPI knows which ranks share a node, and numbers them from 0 in a communicator of their own.
 //: hint Write down for four ranks on two nodes, dealt out in turn, which GPU each takes.
-//: hint MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of the ranks of a node.
+//: hint MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of the ranks of a node. It also works
+//:   where a launcher's variable, such as SLURM_LOCALID, is not set: getenv then returns NULL, and atoi of NULL crashes.
 //: hint The rank in that communicator, modulo ndevices, is the answer. Free the communicator.
 //: file
 
@@ -43,6 +44,19 @@ int choose_device(int rank, int ndevices) {
     return 0;
     //: wrong no-modulo: CPU_HOSTS=2:cyclic … which its node does not have
     return rank;
+    //: right launcher
+    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    int number = 0;
+    if (local)
+        return atoi(local) % ndevices;
+    MPI_Comm node;
+    CHECK_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
+                                  MPI_INFO_NULL, &node));
+    CHECK_MPI(MPI_Comm_rank(node, &number));
+    CHECK_MPI(MPI_Comm_free(&node));
+    return number % ndevices;
+    //: wrong not-in-slurm: a segmentation fault
+    return atoi(getenv("SLURM_LOCALID")) % ndevices;
     //: wrong by-rank: take the same GPU
     int nranks;
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
@@ -50,7 +64,23 @@ int choose_device(int rank, int ndevices) {
     //: end
 }
 //: check
+int setenv(const char *name, const char *value, int overwrite);
 int choose_device(int rank, int ndevices);
+
+/* mpirun knows only the real machine. This is what it would say on the nodes of
+ * CPU_HOSTS. */
+static void tell_local_rank(void) {
+    MPI_Comm node;
+    int local;
+    CHECK_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, check_rank,
+                                  MPI_INFO_NULL, &node));
+    CHECK_MPI(MPI_Comm_rank(node, &local));
+    CHECK_MPI(MPI_Comm_free(&node));
+    char number[12];
+    snprintf(number, sizeof number, "%d", local);
+    if (getenv("OMPI_COMM_WORLD_LOCAL_RANK"))
+        setenv("OMPI_COMM_WORLD_LOCAL_RANK", number, 1);
+}
 
 void check(void) {
     struct {
@@ -61,6 +91,7 @@ void check(void) {
     memset(&mine, 0, sizeof mine);
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_MPI(MPI_Get_processor_name(mine.node, &length));
+    tell_local_rank();
     mine.device = choose_device(check_rank, ndevices);
     CHECK_MPI(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
                             MPI_COMM_WORLD));

@@ -8,6 +8,7 @@
 //: hint 12 batches on 4 ranks, and then on 5: how many rounds does each rank make?
 //: hint The number of rounds must be the same everywhere: that of the rank that has most batches.
 //: hint A rank that has no batch in the last round brings zeros: cudaMemsetAsync on `stream`, before the call.
+//: wrong mean s/ncclSum/ncclAvg/: ncclAvg divides by all ranks, also by those without a batch
 //: wrong bytes-forgotten s/count . sizeof.float., stream/count, stream/: of the sum in update … is
 //: file
 
@@ -49,13 +50,19 @@ void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclCom
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
         update(buf, count, stream);
     }
-    //: wrong last-dropped: updates
+    //: wrong wrap-around: Ranks without a batch add one a second time.
+    for (int first = 0; first < nbatches; first += nranks) {
+        gradient(buf, count, (first + rank) % nbatches, stream);
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        update(buf, count, stream);
+    }
+    //: wrong last-dropped: it updates 4 times, expected 5: in the last round, too, all ranks update
     for (int first = 0; first + nranks <= nbatches; first += nranks) {
         gradient(buf, count, first + rank, stream);
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
         update(buf, count, stream);
     }
-    //: wrong no-update: updates
+    //: wrong no-update: it updates 4 times, expected 5: in the last round, too, all ranks update
     for (int first = 0; first < nbatches; first += nranks) {
         if (first + rank < nbatches)
             gradient(buf, count, first + rank, stream);
@@ -65,7 +72,7 @@ void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclCom
         if (first + rank < nbatches)
             update(buf, count, stream);
     }
-    //: wrong one-more: updates
+    //: wrong one-more: it updates 5 times, expected 4: a round without any batch
     for (int first = 0; first <= nbatches; first += nranks) {
         if (first + rank < nbatches)
             gradient(buf, count, first + rank, stream);
@@ -77,6 +84,8 @@ void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclCom
     //: end
 }
 //: check
+#include <math.h>
+
 void gradient(float *buf, size_t count, int batch, cudaStream_t stream);
 void update(const float *sum, size_t count, cudaStream_t stream);
 void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclComm_t comm,
@@ -96,25 +105,34 @@ void gradient(float *buf, size_t count, int batch, cudaStream_t stream) {
 
 void update(const float *sum, size_t count, cudaStream_t stream) {
     static float before[COUNT];
-    float host[COUNT], expected[COUNT] = {0};
+    float host[COUNT], expected[COUNT] = {0}, again[COUNT] = {0};
     int idle = 0;
     if (updates == 0)
         memset(before, 0, sizeof before);
     CHECK_CUDA(cudaMemcpyAsync(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost,
                                stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
-    for (int r = 0; r < check_nranks; r++)
-        if (updates * check_nranks + r < batches)
-            for (size_t i = 0; i < count; i++)
-                expected[i] += (float)check_data(updates * check_nranks + r, i);
-        else
-            idle++;
+    for (int r = 0; r < check_nranks; r++) {
+        const int batch = updates * check_nranks + r;
+        float *to = batch < batches ? expected : again;
+        for (size_t i = 0; i < count; i++)
+            to[i] += (float)check_data(batch % batches, i);
+        idle += batch >= batches;
+    }
     for (size_t i = 0; i < count; i++) {
-        const bool stale = host[i] == expected[i] + (float)idle * before[i];
+        const float mean = expected[i] / (float)check_nranks;
+        const char *why =
+            fabsf(host[i] - mean) <= 1e-5f * fabsf(mean)
+                ? "\n  ncclAvg divides by all ranks, also by those without a batch. The "
+                  "task asks for the sum."
+            : host[i] == expected[i] + (float)idle * before[i]
+                ? "\n  Ranks without a batch add what `buf` held before."
+            : host[i] == expected[i] + again[i]
+                ? "\n  Ranks without a batch add one a second time."
+                : "";
         check_that(host[i] == expected[i],
                    "element %zu of the sum in update %d is %g, expected %g%s", i, updates,
-                   host[i], expected[i],
-                   stale ? "\n  Ranks without a batch add what `buf` held before." : "");
+                   host[i], expected[i], why);
     }
     memcpy(before, expected, sizeof before);
     updates++;
@@ -130,7 +148,9 @@ void check(void) {
         check_put(buf, zeros, sizeof zeros);
         epoch(buf, COUNT, batches, check_rank, check_nranks, check_comm, check_stream);
         const int rounds = (batches + check_nranks - 1) / check_nranks;
-        check_that(updates == rounds, "it updates %d times, expected %d", updates,
-                   rounds);
+        check_that(updates == rounds, "it updates %d times, expected %d: %s", updates,
+                   rounds,
+                   updates > rounds ? "a round without any batch is one too many"
+                                    : "in the last round, too, all ranks update");
     }
 }

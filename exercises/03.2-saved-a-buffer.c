@@ -6,7 +6,9 @@
 //: starter NCCL CHECK: mismatch: the buffers of … overlap
 //: learned In place, a rank's part lies where it belongs in the whole buffer: at rank times count.
 //: why Reduce-scatter leaves the part where it lies in the buffer, and all-gather sends it from there. What the other
-//:   parts hold in between, the manual doesn't say; the all-gather overwrites them.
+//:   parts hold in between, the manual doesn't say; the all-gather overwrites them. Why were small sums right? A small buffer
+//:   goes in one piece, and NCCL has read it before it writes the result. Of a large one, the first results overwrite
+//:   what later pieces still need.
 //: hint The report says which two buffers overlap, and which places are allowed.
 //: hint Where in the whole buffer does the part of rank 2 lie?
 //: hint float *part = buf + (size_t)rank * count; it is the receive buffer of the first call and the send

@@ -24,8 +24,10 @@ sub statements {
 
 sub quoted { return map { /`/ ? "`` $_ ``" : "`$_`" } map { s/;$//r } @_ }
 
-# code LINES: two of them, calls before all else.
+# code LINES: two of them, calls before all else, and no bare declarations.
 sub code {
+    my @said = grep { !/^[\w ]+ \*?\w+;?$/ || /^return/ } @_;
+    @_ = @said if @said;
     my @lines = quoted((grep { /\(/ } @_), grep { !/\(/ } @_);
     return @lines > 2 ? "$lines[0], $lines[1] and more" : join ' and ', @lines;
 }
@@ -38,15 +40,17 @@ sub call {
     return $name, @arguments;
 }
 
-# Where two calls of one function differ, in words, or nothing.
+# Where two calls of one function differ, in words, or nothing. A cast to void * is only there for the compiler.
 sub passes {
     my ($given, $right) = @_;
     my ($name, @given) = call($given);
     my ($other, @right) = call($right);
     return '' if !$name || !$other || $name ne $other || @given != @right;
+    s/^\(void \*\)// for @given;
     my @at = grep { ($given[$_] // '') ne ($right[$_] // '') } 0 .. $#right;
     return '' if !@at || @at > 2;
-    return "Passes " . join(' and ', map { join ' instead of ', quoted($given[$_], $right[$_]) } @at) . " to `$name`";
+    my $in_place = @given > 1 && $given[0] eq $given[1] && $right[0] ne $right[1] && $name !~ /Gather|Scatter/ ? ', in place' : '';
+    return "Passes " . join(' and ', map { join ' instead of ', quoted($given[$_], $right[$_]) } @at) . " to `$name`$in_place";
 }
 
 # Which line stands elsewhere, if it is only one.

@@ -71,6 +71,8 @@ is("$?$lists", '0', "the lists of misconceptions are the exercises' own");
 # A misconception is told by what it does: a call with another argument, a line that is missing, added or elsewhere.
 my %told = ('00' => 'Passes `nranks - 1 - rank` instead of `rank` to `ncclCommInitRank`. Is told: `… the communicator calls',
     '01' => 'Has `cudaStreamSynchronize(stream)` after `cudaMemcpy(&rate, buf, sizeof rate, cudaMemcpyDeviceToHost)`. Is told: `NCCL',
+    '02' => 'Passes `mine` instead of `mean` to `ncclAllReduce`, in place. Is told: `…', # no cast
+    '08' => 'Writes `ncclCommUserRank(across, &rank)` and `float *mine = buf + (size_t)rank * part` instead', # no `int rank`
     '04' => 'Leaves out `ncclGroupStart()` and `ncclGroupEnd()`. Is told: `NCCL CHECK: deadlock',
     '11' => 'Adds `cudaStreamSynchronize(sending)`. Is told: `…', '06' => 'Sets braces differently: writes `for (int i = 0; i < repeat; i++) {`');
 ok(index(text("book/notes/$_.md"), "\n- $told{$_}") >= 0, "$_: $told{$_}") for sort keys %told;
