@@ -2,7 +2,8 @@
 
     torchrun --nproc_per_node=4 hangs.py [--fault NAME] [--rank R] [--step S] [--timeout S]
 
-NAME: skip, count, order, branch, slow. README.md says what each does.
+NAME: skip, count, order, branch, slow. README.md says what each does. To look at a rank that
+hangs, you need time: --timeout 600.
 """
 import datetime
 import time
@@ -38,7 +39,7 @@ for step in range(asked.steps):
     gradient = torch.full((1 << 20,), (rank + 1) / 2 ** step, device=device)
     squares = torch.ones(1, device=device)
     if fault == "slow":
-        time.sleep(asked.timeout / 2)
+        time.sleep(min(8, asked.timeout / 2))
     if fault != "order":
         dist.all_reduce(squares, group=norm)
     if fault != "skip":

@@ -17,7 +17,8 @@ REFERENCE = {'common/cuda': 'CUDA in one page', 'common/glossary': 'Glossary', '
              'cpu/clock': 'Modelled time', 'kernels/index': 'Kernels without a GPU',
              'results/sessions': 'Sessions on GPUs', 'results/index': 'Results on GPUs',
              'jobs/index': 'Slurm jobs',
-             'common/pytorch': 'For PyTorch users', 'common/mpi': 'For MPI programmers',
+             'common/pytorch': 'For PyTorch users',
+             'common/pytorch-settings': 'PyTorch: messages', 'common/mpi': 'For MPI programmers',
              'check/front/timeline/index': 'Timelines'}
 TEACHING = {'book/notes/index': 'Teach with it', 'exercises/grading': 'Exercises in a class'}
 ABOUT = {'book/differs': 'How this course differs', 'CONTRIBUTING': 'How it is made',
