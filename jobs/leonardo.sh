@@ -92,7 +92,7 @@ launch() {
     fi
     # Where ranks meet that do without MPI: at the first node, at a port of this job's own.
     MASTER_ADDR=${MASTER_ADDR:-$(scontrol show hostnames "${SLURM_JOB_NODELIST:-}" | head -n 1)}
-    MASTER_PORT=${MASTER_PORT:-$((20000 + ${SLURM_JOB_ID:-0} % 20000))}
+    MASTER_PORT=${MASTER_PORT:-$((20000 + ${SLURM_JOB_ID:-0} % 10000))}
     export MASTER_ADDR MASTER_PORT
     shift
     [ "$CHECK" != yes ] || what=("$programs/nccl-check" "${what[@]}")
