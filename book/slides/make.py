@@ -3,7 +3,7 @@
 
     make.py FOLDER
 
-A deck is Markdown. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
+A deck is Markdown, and its first slide ends with a list of its lessons. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
 "Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md (with other
 exercises than those that they name: "Lessons: 00 01 with 01.2 01.3"),
 "Slide: 07 The machine" for a single one, and "Pause: 15 minutes" for a pause. A lesson begins with its question, from its
@@ -181,6 +181,18 @@ def timed(found):
     return shown
 
 
+def agenda(found):
+    """The lessons of a deck, those between two pauses on one line."""
+    lines = [[]]
+    for slide in found:
+        if slide.title == "Pause":
+            lines.append([])
+        elif slide.lesson and slide.shown.startswith("# "):
+            notes = (HERE.parent / f"notes/{slide.lesson}.md").read_text()
+            lines[-1].append(re.match("# Notes for lesson (.*)", notes)[1].replace(": ", " "))
+    return "\n".join(f"- {' · '.join(line)}" for line in lines)
+
+
 def slides(deck):
     """All slides of a deck."""
     found = []
@@ -196,6 +208,7 @@ def slides(deck):
             found.append(Slide("Pause", f"# Pause\n\n{what}", "**Say** when you go on.", None))
         else:
             found.append(slide)
+    found[0] = found[0]._replace(shown=f"{found[0].shown}\n\n{agenda(found)}")
     return timed(introduced(found))
 
 
@@ -255,7 +268,7 @@ def page(deck):
 def contents():
     lists = ""
     for kind, about in KINDS.items():
-        links = "".join(f'<li><a href="{deck.stem}.html">{html.escape(first.title)}</a>. {first.shown.split(chr(10))[-1]}</li>'
+        links = "".join(f'<li><a href="{deck.stem}.html">{html.escape(first.title)}</a>. {first.shown.split(chr(10))[2]}</li>'
                         for deck in decks() if deck.stem.startswith(kind) for first in [read(deck)[0]])  # fmt: skip
         lists += f"<h2>{about}</h2>\n<ul>{links}</ul>\n"
     return ('<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Slides: Learn NCCL</title>\n'

@@ -96,6 +96,8 @@ for row, deck in zip(rows, days):
     shown |= {name for slide in slides if slide.title not in ('Exercises', 'Hands up')
               for line in re.findall(r'^\*\*Type.*', slide.notes, re.M) for name in re.findall(r'N=[\w-]+', line)}
     ok(f'{deck.stem} has the exercises and breaks of the plan, and no other', sorted(planned ^ shown))
+    listed = re.findall(r'(?:- | · )(\d\d) \w', slides[0].shown)
+    ok(f'{deck.stem} begins with a list of its lessons', sorted(set(listed) ^ {slide.lesson for slide in slides if slide.title == 'Hands up'}))
     takes = re.search(r'Clock:\*\* (.* min) in all', slides[0].notes)[1]
     ok(f'{deck.stem} takes as long as the plan says', [] if row.endswith(f'| {takes} |') else [takes, row])
     marks = [tuple(map(int, mark)) for slide in slides for mark in re.findall(r'Clock:\*\* (?:until )?(\d):(\d\d)', slide.notes)]

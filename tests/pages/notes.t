@@ -91,6 +91,11 @@ for my $lesson (sort keys %title) {
     my $notes = text("book/notes/$lesson.md");
     like($notes, qr/^# Notes for lesson $lesson: \Q$title{$lesson}\E$/m, "$lesson: the title");
     like($notes, qr/\*\*Time:\*\* $minutes{$lesson} minutes/, "$lesson: the time");
+    if ($notes =~ /^\*\*Minutes\.\*\* ([^.]*)\./m) {
+        my $sum = 0;
+        $sum += $_ for $1 =~ / (\d+)(?=,|\z)/g;
+        is($sum, $minutes{$lesson}, "$lesson: its minutes add up to the lesson's");
+    }
     my @missing = grep { $notes !~ /\*\*\Q$_\E/ } 'Where to stop.', 'Ask the room,', 'Type live,', 'What goes wrong on the day.';
     is("@missing", '', "$lesson: all its parts");
     is(scalar(() = $notes =~ /^\d\. .*\? \*.*\*$/mg), 3, "$lesson: three questions with answers");
