@@ -12,8 +12,11 @@ int main(void) {
     MUST(cudaMallocHost((void **)&numbers, 4 * sizeof *numbers));
     for (int i = 0; i < 4; i++)
         numbers[i] = 1;
+    // From pinned memory a GPU copies whatever the direction is, if there is such a
+    // direction.
+    const enum cudaMemcpyKind no_direction = (enum cudaMemcpyKind)17;
     // @first
-    if (cudaMemcpyAsync(buf, numbers, 16, cudaMemcpyDeviceToHost, other) != cudaSuccess) {
+    if (cudaMemcpyAsync(buf, numbers, 16, no_direction, other) != cudaSuccess) {
         cudaGetLastError();
         numbers[0] = 1; // nothing reads it now
         MUST(cudaMemcpyAsync(buf, numbers, 16, cudaMemcpyHostToDevice, stream));
