@@ -5,7 +5,6 @@
  * another, each of them is a coroutine of LLVM's, which rests at a barrier, or at a
  * shuffle, until the others have come so far.
  */
-#define _GNU_SOURCE
 #include "kernels.h"
 
 #include "data/puts.h"
@@ -130,22 +129,26 @@ static void session_whole(unsigned n) {
         fault_apart(launched, &waiting, together, n);
 }
 
+/* Whether threads of some warp could go on together. */
+static bool warps_go_on(unsigned n) {
+    bool moved = false;
+    for (unsigned first = 0; first < n; first += WARP) {
+        unsigned in_warp = n - first < WARP ? n - first : WARP, lanes;
+        for (; warp_ready(threads + first, in_warp, &lanes); moved = true) {
+            memcpy(__kernel_got + first, __kernel_given + first,
+                   in_warp * sizeof *__kernel_got);
+            for (unsigned i = 0; i < in_warp; i++)
+                if (lanes >> i & 1)
+                    go_on(&threads[first + i]);
+        }
+    }
+    return moved;
+}
+
 /* Until all of them have ended; false: until some wait for other processes. */
 static bool take_turns(unsigned n) {
     for (;;) {
-        bool moved = false;
         unsigned over = 0, at_barrier = 0, looking = 0;
-        for (unsigned first = 0; first < n; first += WARP) {
-            unsigned in_warp = n - first < WARP ? n - first : WARP, lanes;
-            while (warp_ready(threads + first, in_warp, &lanes)) {
-                memcpy(__kernel_got + first, __kernel_given + first,
-                       in_warp * sizeof *__kernel_got);
-                for (unsigned i = 0; i < in_warp; i++)
-                    if (lanes >> i & 1)
-                        go_on(&threads[first + i]);
-                moved = true;
-            }
-        }
         for (unsigned i = 0; i < n; i++) {
             over += threads[i].kind == KERNEL_OVER;
             at_barrier += threads[i].kind == KERNEL_BARRIER;
@@ -153,15 +156,15 @@ static bool take_turns(unsigned n) {
         }
         if (over == n)
             return true;
-        if (looking > 0) {
-            if (!look_again(n) && !moved)
-                return false;
-        } else if (over + at_barrier == n) {
+        if (over + at_barrier == n) {
             session_whole(n);
             while (barrier_opens(n))
                 ;
-        } else if (!moved) {
-            fault_stuck(n - over - at_barrier, at_barrier);
+        } else if (!(over + at_barrier + looking < n && warps_go_on(n))) {
+            if (looking == 0)
+                fault_stuck(n - over - at_barrier, at_barrier);
+            if (!look_again(n))
+                return false;
         }
     }
 }
