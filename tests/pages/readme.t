@@ -373,7 +373,7 @@ sub errors_problems {
     }
     my %wanted = (
         'The program hangs'                     => 'hangs',
-        'A call returns an error'               => 'error|crash|exit code 1',
+        'A call returns an error'               => 'error|crash|exit code 1|returned nccl',
         'The program ends, and the data is wrong' => 'exit code 0|wrong data',
     );
     my $heading = '';
