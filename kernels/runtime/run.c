@@ -67,23 +67,24 @@ static bool warp_asks(const struct thread *warp, unsigned n, unsigned *lanes) {
     return *lanes != 0;
 }
 
-/* Whether all threads of a warp that one waits for have come to a shuffle. */
+/* Whether all threads of a warp that one waits for have come to a shuffle: with the same
+ * mask; or, if that can't be, with another. */
 static bool warp_ready(const struct thread *warp, unsigned n, unsigned *lanes) {
-    unsigned here = 0, mask = 0;
-    for (unsigned i = 0; i < n; i++)
-        if (warp[i].kind == KERNEL_WARP) {
-            here |= 1u << i;
-            mask = mask ? mask : warp[i].mask;
-        } else if (warp[i].kind == KERNEL_OVER) {
-            here |= 1u << i; // waits for nobody, and nobody for it
+    const unsigned all = n == WARP ? ~0u : (1u << n) - 1;
+    for (unsigned turn = 0; turn < 2 * n; turn++) {
+        const struct thread *one = &warp[turn % n];
+        unsigned here = 0, over = 0;
+        for (unsigned i = 0; i < n && one->kind == KERNEL_WARP; i++) {
+            bool same = warp[i].mask == one->mask || turn >= n;
+            here |= (unsigned)(warp[i].kind == KERNEL_WARP && same) << i;
+            over |= (unsigned)(warp[i].kind == KERNEL_OVER) << i; // nobody waits for it
         }
+        *lanes = here & one->mask;
+        if (*lanes && !(one->mask & all & ~(here | over)))
+            return true;
+    }
     *lanes = 0;
-    if (!mask || (mask & ~here & (n == WARP ? ~0u : (1u << n) - 1)))
-        return warp_asks(warp, n, lanes);
-    for (unsigned i = 0; i < n; i++)
-        if (warp[i].kind == KERNEL_WARP && (mask >> i & 1))
-            *lanes |= 1u << i;
-    return *lanes != 0;
+    return warp_asks(warp, n, lanes);
 }
 
 /* A coroutine's frame begins with the function that lets it go on. */

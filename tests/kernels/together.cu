@@ -163,6 +163,13 @@ __global__ void keep(const int *x, int *n, int *out, bool ask) {
         out[at + __popc(mask & ((1u << lane) - 1))] = x[i];
     }
 }
+// The upper half is one shuffle behind, with a mask of its own.
+__global__ void halves(int *x) {
+    int i = threadIdx.x, v = i;
+    if (i >= 16) v += __shfl_xor_sync(0xffff0000u, v, 1);
+    __syncwarp();
+    x[i] = v + __shfl_xor_sync(~0u, v, 16);
+}
 // Without a barrier: the threads of a warp are in step at what is volatile.
 __global__ void in_step(int *x) {
     __shared__ volatile int s[64], part[32];
@@ -287,6 +294,9 @@ int main() {
         auto mask = w.host();
         CHECK(mask[6] == (int)0xaaaaaaaa && mask[7] == mask[6] && mask[32 + 1] == (int)0xeeeeeeee && mask[32 + 7] == (int)0x88888888);
         Buffer<int> steps(64);
+        halves<<<1, 32>>>(steps.at);
+        auto half = steps.host();
+        CHECK(half[0] == 0 + 16 + 17 && half[31] == 31 + 30 + 15);
         steps.set(std::vector<int>(64, 1));
         in_step<<<1, 32>>>(steps.at);
         auto step = steps.host();
