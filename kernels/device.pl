@@ -684,7 +684,7 @@ sub loop_function {
     if ($kernel->{strided}) { # all threads of the row by one whose step is 1
         my ($grid, $block) = $kernel->{strided} eq 'grid' ? (1, 0) : ('%w0', '%w6');
         my $one = join ', ', @$given, map { "i32 $_" } $grid, '%w1', '%w2', 1, '%w4', '%w5', $block, '%w7', '%w8', 0, '%y', '%z';
-        push @code, '  %row = mul i32 %w3, ' . ($block ? 1 : '%w0'), '  %whole = icmp eq i32 %w12, %row', '  %begin = icmp eq i32 %w9, 0',
+        push @code, '  %blocks = udiv i32 %w12, %w3', '  %whole = icmp eq i32 %blocks, ' . ($block ? 1 : '%w0'), '  %begin = icmp eq i32 %w9, 0',
             '  %all = and i1 %whole, %begin', '  br i1 %all, label %one, label %xs', 'one:', "  call void $kernel->{name}($one)$at", '  br label %xs.end';
     } elsif ($guard) { # threads before those inside; where these end, by halves; these; the others
         my $asks = sub { "  $_[0] = call i1 \@\"$name.guard\"(" . $call =~ s/i32 %x,/i32 $_[1],/r . ')' };

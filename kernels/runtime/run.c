@@ -34,6 +34,8 @@ static size_t frames_room, frames_used;
 void __kernel_waits(unsigned kind, unsigned mask) {
     running->kind = kind;
     running->mask = mask;
+    if (kind == KERNEL_OVER)
+        __kernel_given[running - threads] = 0; // it does not vote
 }
 
 void __kernel_no_barrier(unsigned number, unsigned barriers) {
@@ -250,18 +252,16 @@ static void run_waiting(const struct launch *launch, struct kernel_where *where)
 
 /* Where a thread went wrong is not known of a loop: its threads run one by one. */
 static void one_by_one(const struct launch *launch, struct kernel_where *where) {
-    const unsigned width =
-        is_flat(launch) ? where->grid[0] * where->dims[0] : where->dims[0];
-    for (unsigned z = 0; z < where->dims[2]; z++)
-        for (unsigned y = 0; y < where->dims[1]; y++)
-            for (unsigned x = 0; x < width; x++) {
-                const unsigned at[] = {x, y, z};
-                for (int i = 0; i < 3; i++) {
-                    where->thread[i] = at[i];
-                    where->end[i] = at[i] + 1;
-                }
-                run_loop(launch, where);
-            }
+    const uint64_t height = where->dims[1],
+                   width = where->dims[0] * (is_flat(launch) ? where->grid[0] : 1);
+    for (uint64_t n = 0; n < width * height * where->dims[2]; n++) {
+        const uint64_t at[] = {n % width, n / width % height, n / width / height};
+        for (int i = 0; i < 3; i++) {
+            where->thread[i] = (unsigned)at[i];
+            where->end[i] = (unsigned)at[i] + 1;
+        }
+        run_loop(launch, where);
+    }
 }
 
 static void thread_of_loop(struct kernel_where *where) {

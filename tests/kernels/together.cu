@@ -163,6 +163,10 @@ __global__ void keep(const int *x, int *n, int *out, bool ask) {
         out[at + __popc(mask & ((1u << lane) - 1))] = x[i];
     }
 }
+__global__ void votes(int *x, int n) { // those that have ended have no vote
+    if (__shfl_sync(~0u, threadIdx.x + 1, 5) && threadIdx.x >= n) return;
+    x[threadIdx.x] = __syncthreads_count(threadIdx.x % 2);
+}
 // The upper half is one shuffle behind, with a mask of its own.
 __global__ void halves(int *x) {
     int i = threadIdx.x, v = i;
@@ -297,6 +301,8 @@ int main() {
         halves<<<1, 32>>>(steps.at);
         auto half = steps.host();
         CHECK(half[0] == 0 + 16 + 17 && half[31] == 31 + 30 + 15);
+        votes<<<1, 64>>>(steps.at, 10);
+        CHECK(steps.host()[9] == 5);
         steps.set(std::vector<int>(64, 1));
         in_step<<<1, 32>>>(steps.at);
         auto step = steps.host();
