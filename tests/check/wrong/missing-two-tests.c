@@ -1,10 +1,10 @@
 // Rank 0 asks two requests of MPI in turn before it comes to the all-reduce, which the
 // others are in: their messages come after it. At first it works between its questions,
-// and does not wait.
+// and does not wait; on a busy machine that cannot be told for sure.
 // rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce
-// expect: rank 0 on @host: waits in MPI_Test at @test
+// expect: rank 0 on @host: waits in MPI_Test at
 // expect: rank 1 on @host: waits in ncclAllReduce at @allreduce
 // timeout: 1
 #include "../check.h"
@@ -32,7 +32,7 @@ int main(void) {
             if (!got_a)
                 MPI_Test(&a, &got_a, MPI_STATUS_IGNORE);
             if (!got_b)
-                MPI_Test(&b, &got_b, MPI_STATUS_IGNORE); // @test
+                MPI_Test(&b, &got_b, MPI_STATUS_IGNORE);
         }
     }
     MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @allreduce
