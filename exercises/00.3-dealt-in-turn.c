@@ -9,7 +9,8 @@
 //: run 8 CPU_HOSTS=4:cyclic
 //: starter take the same GPU
 //: learned The rank among those of one's own node names the GPU, however the ranks were placed.
-//: why MPI knows which ranks share a node, and numbers them from 0 in a communicator of their own.
+//: why MPI knows which ranks share a node, and numbers them from 0 in a communicator of their own. The modulo
+//:   keeps the answer right where each rank sees only one GPU: its number is 0.
 //: hint Write down for four ranks on two nodes, dealt out in turn, which GPU each takes.
 //: hint MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of the ranks of a node. It also works
 //:   where a launcher's variable, such as SLURM_LOCALID, is not set: getenv then returns NULL, and atoi of NULL crashes.
@@ -44,6 +45,16 @@ int choose_device(int rank, int ndevices) {
     return 0;
     //: wrong no-modulo: CPU_HOSTS=2:cyclic … which its node does not have
     return rank;
+    //: wrong local-no-modulo: if ranks are started so that each sees only one GPU … sees only GPU 0
+    MPI_Comm node;
+    int local;
+    CHECK_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
+                                  MPI_INFO_NULL, &node));
+    CHECK_MPI(MPI_Comm_rank(node, &local));
+    CHECK_MPI(MPI_Comm_free(&node));
+    return local;
+    //: wrong launcher-no-modulo: sees only GPU 0
+    return atoi(getenv("OMPI_COMM_WORLD_LOCAL_RANK"));
     //: right launcher
     const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
     int number = 0;
@@ -103,4 +114,13 @@ void check(void) {
                        strcmp(all[r].node, mine.node) != 0,
                    "rank %d and this rank are on the same node and take the same GPU, %d",
                    r, mine.device);
+
+    // So far a node has had as many GPUs as ranks. What follows is for those who have
+    // solved that: it comes in the last run only.
+    if (check_nranks < 8)
+        return;
+    check_case("if ranks are started so that each sees only one GPU (--gpus-per-task=1)");
+    mine.device = choose_device(check_rank, 1);
+    check_that(mine.device == 0, "takes GPU %d, but sees only GPU 0: ndevices is 1",
+               mine.device);
 }
