@@ -661,7 +661,7 @@ sub guarded_functions {
     my $head = head_of($kernel, 0);
     $head =~ s/\Q$kernel->{name}\E\(/\@"$name.inside"(/;
     $head =~ s/ !dbg !\d+//;
-    return ("define internal i1 \@\"$name.guard\"($parameters)" . ($some_wait ? '' : ' alwaysinline') . ' {', @code, "  ret i1 $guard->{condition}", '}',
+    return ("define internal i1 \@\"$name.guard\"($parameters)" . ($some_wait ? '' : ' alwaysinline') . ' {', 'cpu.guard:', @code, "  ret i1 $guard->{condition}", '}',
         $head, @inside, '}');
 }
 

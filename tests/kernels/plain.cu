@@ -31,6 +31,10 @@ __global__ void iota(int *x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] = i;
 }
+__global__ void narrow(int *x, size_t n) { // the comparison begins with a value that has no name
+    int i = (size_t)(blockIdx.x * blockDim.x + threadIdx.x) + n;
+    if (i < 2000) x[i - 1000] += 1;
+}
 __global__ void stride(float *x, float v, size_t n) {
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n;
          i += (size_t)gridDim.x * blockDim.x)
@@ -279,6 +283,8 @@ int main() {
         iota<<<8, 128>>>(x.at, 1000);
         auto v = x.host();
         CHECK(v[0] == 0 && v[999] == 999);
+        narrow<<<8, 128>>>(x.at, 1000);
+        CHECK(x.host()[999] == 1000);
         where3<<<{2, 3, 2}, {4, 2, 3}>>>(x.at);
         v = x.host();
         CHECK(v[0] == 0 && v[11 * 24 + 23] == 11023 && v[5 * 24 + 7] == 5007);
