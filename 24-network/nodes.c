@@ -146,9 +146,11 @@ int main(int argc, char **argv) {
     }
     lesson_say_whose_times();
     if (at->rank == 0)
-        printf("%d node%s, teams of %d, a buffer of %zu B\n%-28s %17s %11s\n", at->nnodes,
-               at->nnodes == 1 ? "" : "s", at->team, bytes, "", "out of a node (B)",
-               "time (us)");
+        printf(
+            "%d node%s, teams of %d, a buffer of %zu B; bytes as rings would send them\n"
+            "%-28s %17s %11s\n",
+            at->nnodes, at->nnodes == 1 ? "" : "s", at->team, bytes, "",
+            "out of a node (B)", "time (us)");
     for (int row = 0; row < ROWS; row++)
         print_row(&s, row);
     const int exit_code = lesson_verdict("element");

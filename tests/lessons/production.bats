@@ -461,7 +461,7 @@ survives() {
         CPU_HOSTS=$hosts NCCL_CPU_CLOCK=leonardo ranks "$n" 24-network/nodes -n 840 --no-p2p
         show
         [ "$code" -eq 0 ]
-        grep -qx "${hosts%%:*} nodes, teams of $team, a buffer of 3360 B" <<<"$out"
+        grep -qx "${hosts%%:*} nodes, teams of $team, a buffer of 3360 B; bytes as rings would send them" <<<"$out"
         [ "$(awk '/^(one all|in three|  [a-z])/ { print $(NF - 1) }' <<<"$out" | xargs)" = "$one $three 0 $three 0" ]
         grep -qx "OK: $n ranks, all $((2 * 840 * n)) elements as expected" <<<"$out"
         grep -qx 'CPU build: --no-p2p and --no-shm change nothing here.' "$BATS_TEST_TMPDIR/out"
