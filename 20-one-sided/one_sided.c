@@ -150,6 +150,8 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclMemAlloc((void **)&r.memory, bytes));
     CHECK_NCCL(ncclCommWindowRegister(r.comm, r.memory, bytes, &r.window,
                                       NCCL_WIN_COLL_SYMMETRIC));
+    if (!r.window) // the call succeeds even where NCCL can't make one
+        lesson_fail("NCCL has no windows here, so nothing can be put");
     for (size_t i = 0; i < r.count; i++)
         host[i] = (float)r.rank;
     CHECK_CUDA(cudaMemcpyAsync(part(&r, MINE), host, r.count * sizeof(float),

@@ -1,7 +1,7 @@
 /*
  * nonblocking.h: calls that don't block the host, each with a time limit.
  *
- * With blocking = 0 a call returns ncclInProgress, and NCCL goes on in the background.
+ * With blocking = 0 a call may return ncclInProgress, and NCCL goes on in the background.
  *
  * NCCL 2.18 can abort and make a communicator anew; 2.27 can shrink one; 2.29 can grow
  * one. A function that is missing returns ncclInvalidUsage.
@@ -30,8 +30,9 @@ enum { NCCL_SHRINK_ABORT };
     ((void)(comm), (void)(id), (void)(config), ncclInvalidUsage)
 #endif
 
-/* No call on such a communicator blocks the host. Otherwise the first call between two
- * ranks would wait inside NCCL, where no deadline reaches it. */
+/* Of the calls on such a communicator only ncclCommDestroy and ncclCommAbort may block
+ * the host. Otherwise the first call between two ranks would wait inside NCCL, where no
+ * deadline reaches it. */
 static inline ncclConfig_t never_blocking(void) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
