@@ -2,6 +2,7 @@
 // Rank 0 gives up that one first. Its send has not begun and does not end before the
 // receive does, so the abort waits for it. After PyTorch's pull request 150690.
 // rank: 0
+// alone: hangs
 // expect: NCCL CHECK: deadlock: a receive that no send meets, on communicator 1
 // expect: rank 0 on @host: waits in ncclCommAbort at @abort for ncclRecv(count 4,
 //     ncclInt32, from rank 1) at @recv, operation 4 on communicator 1; rank 1 has not

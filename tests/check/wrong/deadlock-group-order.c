@@ -3,6 +3,7 @@
 // the operations are issued to the same or different communicators" (NCCL User Guide,
 // "Group Operation Ordering Semantics").
 // rank: 1
+// alone: exit code 0
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in cudaStreamSynchronize at ... on communicator 1;
 //     rank 1 has not begun this operation

@@ -2,6 +2,7 @@
 // ranks add up is memory that nothing has written.
 //
 // rank: all
+// alone: wrong data
 // expect: NCCL CHECK: note: rank @any: cudaMemcpy at @copy returned
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce is device memory that nothing has
 // expect: 1 call returned an error: cudaMemcpy at @copy

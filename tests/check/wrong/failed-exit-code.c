@@ -1,6 +1,7 @@
 // A send to oneself outside a group fails, and nobody looks at what it returns. What
 // comes of it is wrong, so the program ends with an exit code, and without a word.
 // rank: 1
+// alone: exit code 7
 // exit: 7
 // expect: NCCL CHECK: note: rank 1: ncclSend at @send returned ncclInvalidUsage
 //     (5): a send to oneself

@@ -2,6 +2,7 @@
 // block. ncclCommGetAsyncError gives ncclInvalidUsage: the note has the reason.
 //
 // rank: all
+// alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: note: rank @any: ncclCommInitRankConfig at @init returned
 //     ncclInvalidUsage (5): Duplicate GPU detected: rank 0 and rank 1 both on GPU

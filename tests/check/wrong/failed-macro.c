@@ -1,6 +1,7 @@
 // The check macro has a variable r of its own, and so has the loop: what is sent goes to
 // the rank of that number, whatever the macro's variable holds (NVIDIA/nccl issue 566).
 // rank: all
+// alone: exit code 1
 // expect: NCCL CHECK: note: rank @any: ncclSend at @send returned ncclInvalidArgument
 //     (4): ...peer
 #include "../check.h"

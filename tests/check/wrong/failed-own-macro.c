@@ -2,6 +2,7 @@
 // at once, as abort() would: no end of the program, in which more could be said.
 //
 // rank: all
+// alone: exit code 9
 // exit: 9
 // expect: NCCL CHECK: note: rank @any: cudaFree at @free returned
 //     cudaErrorInvalidValue (1): invalid argument

@@ -2,6 +2,7 @@
 // refuses it, nobody looks, and the memory is freed while it is a window still.
 //
 // rank: all
+// alone: exit code 0
 // expect: NCCL CHECK: note: rank @any: ncclCommDeregister at @deregister returned
 //     ncclInvalidUsage (5):
 // expect: NCCL CHECK: memory: ncclMemFree frees a registered buffer

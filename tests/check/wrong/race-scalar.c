@@ -2,6 +2,7 @@
 // running" (nccl.h, ncclScalarDevice), and the factor for the next step is copied over it
 // before.
 // rank: 1
+// alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank 1 on @host: cudaMemcpyAsync at @next writes what
 // expect: ncclAllReduce(count 4, ncclFloat32, a PreMulSum) at @sum reads, and nothing
