@@ -33,12 +33,18 @@ if gpus:
 # Where do we meet? Rank 0 serves the store there; torchrun has one of its own at that port.
 address = os.environ.get("MASTER_ADDR", "127.0.0.1")
 port = int(os.environ.get("MASTER_PORT", 29500)) + ("TORCHELASTIC_RUN_ID" in os.environ)
-store = dist.TCPStore(address, port, nranks, is_master=rank == 0,
-                      timeout=datetime.timedelta(seconds=30))
+seconds = int(os.environ.get("STORE_SECONDS", 30))
+store = dist.TCPStore(address, port, nranks, is_master=rank == 0, wait_for_workers=False,
+                      timeout=datetime.timedelta(seconds=seconds))
 
-# Each rank sets a key and waits for the others'. An error then says who is missing.
+# Each rank sets a key and waits for the others', one by one: so it knows who is missing.
+# Without wait_for_workers=False rank 0 would only count how many have come.
 store.set(f"rank {rank}", "")
-store.wait([f"rank {r}" for r in range(nranks)])
+for r in range(nranks):
+    try:
+        store.wait([f"rank {r}"])
+    except RuntimeError as why:
+        sys.exit(f"rank {rank}: rank {r} has not come ({why})")
 
 # From here on all is as it was. Without a device_id only the first collective makes the
 # communicator: then the unique id goes through this store, unseen.

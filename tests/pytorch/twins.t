@@ -50,8 +50,9 @@ def rank_of(rank, nranks, arguments, out):
     os._exit(code)
 
 
-def python(nranks, *arguments):
-    """Runs a program on so many ranks. Returns what they printed, and the exit codes."""
+def python(nranks, *arguments, world=None):
+    """Runs a program on so many ranks, of a world that may have more. Returns what they printed,
+    and the exit codes."""
     global port
     port += 2
     with tempfile.TemporaryFile() as out:
@@ -59,7 +60,7 @@ def python(nranks, *arguments):
         for rank in range(nranks):
             child = os.fork()
             if child == 0:
-                rank_of(rank, nranks, list(arguments), out.fileno())
+                rank_of(rank, world or nranks, list(arguments), out.fileno())
             ranks.append(child)
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in ranks]
         out.seek(0)
@@ -137,6 +138,11 @@ with tempfile.TemporaryDirectory() as folder:
     out, codes = python(2, f"{folder}/in_slurm.py")
     check(codes == [0, 0] and "2 ranks, counted by Open MPI," in out,
           "without_mpi.py believes Open MPI before Slurm", f"{codes}\n{out}")
+
+os.environ["STORE_SECONDS"] = "2"
+out, codes = python(2, "17-without-mpi/without_mpi.py", world=3)
+check(codes == [1, 1] and re.search(r"rank 0: rank 2 has not come \(", out),
+      "without_mpi.py says which rank is missing", f"{codes}\n{out}")
 
 out, codes = python(2, "22-hangs/hangs.py", "--fault", "skip", "--timeout", "3")
 check(0 not in codes and "step 2: loss" in out and "step 4" not in out,
