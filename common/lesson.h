@@ -39,7 +39,7 @@ static inline bool lesson_same_gpu(const struct lesson_gpu *a,
 }
 
 /* Ends the job with exit code 1 and one message if two ranks of a machine are bound to
- * the same GPU. ncclCommInitRank would refuse them, too, but only say "invalid usage". */
+ * the same GPU. ncclCommInitRank would refuse them, too, but not name them. */
 static inline void lesson_one_gpu_per_rank(void) {
     struct lesson_self self = lesson_self();
     struct lesson_gpu mine = {.device = -1}, *all;
