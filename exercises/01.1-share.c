@@ -14,7 +14,8 @@
 //: hint Lesson 01 has the call in "The lines that matter". Which of its arguments is fixed there and
 //:   a parameter here?
 //: hint ncclBroadcast takes: send buffer, receive buffer, number of elements, type, root,
-//:   communicator, stream. In place, both buffers are the same pointer.
+//:   communicator, stream. In place, both buffers are the same pointer. The stream is your
+//:   parameter: 0 would be the default stream.
 //: hint CHECK_NCCL(ncclBroadcast(buf, buf, …, ncclInt32, …, comm, stream)); fill in the two gaps.
 //: file
 

@@ -8,6 +8,7 @@
 //: learned A call only queues work: before the host looks, it must wait for the stream.
 //: why The wait stands after the last queued operation and before the first use on the host. A cudaMemcpyAsync queued on
 //:   `stream` waits as well if it goes to ordinary host memory, as here. To pinned memory it does not.
+//:   The root waits, too: in place, a broadcast may write its buffer as well.
 //: hint The report names two lines of your file: one writes, the other reads what it writes.
 //: hint A plain cudaMemcpy works in the default stream, which does not wait for a stream that was
 //:   made with cudaStreamNonBlocking. What makes the host wait for `stream`?

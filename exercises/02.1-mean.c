@@ -16,6 +16,7 @@
 //: hint The lesson's call adds up. Which other reductions does it name?
 //: hint ncclAvg adds up and divides by the number of ranks.
 //: hint ncclAllReduce(mine, mean, count, ncclFloat64, …, comm, stream): `mine` is read, `mean` is written.
+//:   0 instead of `stream` would be the default stream.
 //: file
 
 /*
