@@ -176,6 +176,7 @@ install-cpu: $(cpu_library)
 	@cp -R cpu/include/. '$(to)/include/nccl-cpu'
 	@cp -R kernels/include '$(to)/share/nccl-cpu'
 	@install -m 644 kernels/device.pl '$(to)/share/nccl-cpu'
+	@$(call toolkit,$(to)/share/nccl-cpu/toolkit,../../../include/nccl-cpu,../../../../lib/libnccl-cpu.a,../../../../bin/cpu-nvcc)
 	@install -m 644 cpu/machines/*.conf cpu/machines/*.csv '$(to)/share/nccl-cpu/machines'
 	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: nccl-cpu' 'Version: $(VERSION)' \
 	    'Description: NCCL, the CUDA runtime and cuBLAS calls on host memory, carried by MPI, with checks' \

@@ -95,10 +95,11 @@ $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/n
 	    awk '$$3 ~ /^nccl/ { print "--defsym=p" $$3 "=" $$3 }') $(cpu_build)/front.o $(cpu_build)/below.o -o $@
 	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) pnccl[A-Z]* __cuda* __kernel_* standin_reach_* mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
 	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' --weaken-symbol=sched_yield $@ # a program may have its own, as MPI and NCCL let it
-$(cpu_library): $(cpu_build)/whole.o
+$(cpu_library): $(cpu_build)/whole.o $(TOP)/common/build.mk
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $<
+	$(Q)$(call toolkit,$(@D)/toolkit,$(TOP)/cpu/include,../../$(@F),$(TOP)/kernels/cpu-nvcc)
 
 # A library to be loaded first exports what it stands before, and nothing else.
 define loaded_first

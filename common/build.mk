@@ -162,6 +162,9 @@ movable = sed -e 's@\(^\| \)\([^/ \]\)@\1$(CURDIR)/\2@g' -e 's@$(TOP)/@$$(TOP)/@
 
 cpu_build := $(TOP)/build/cpu$(if $(SANITIZE),-sanitize)
 cpu_library := $(cpu_build)/libnccl-cpu.a
+# A folder as CUDA's toolkit is, for CMake: FOLDER, HEADERS, LIBRARY, COMPILER.
+toolkit = mkdir -p '$1/bin' '$1/lib' && ln -sfn '$2' '$1/include' && ln -sfn '$4' '$1/bin/nvcc' && ln -sfn lib '$1/lib64' && \
+    for name in cudart cudart_static cuda cublas cublasLt nccl; do ln -sfn '$3' "$1/lib/lib$$name.a"; done
 , := ,
 sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
 # A report names the lines of calls: sibling calls are off, since a call in tail position

@@ -110,11 +110,13 @@ shared() {
 }
 case_of shared 'kernels in a shared library'
 # CMake asks nvcc for its lines, and links with what they name.
+# shellcheck disable=SC2016 # CMake's
 cmakes() {
     mkdir -p "$work/cmake" && cp "$work/of.cu" "$work/other.h" "$work/cmake" && cd "$work/cmake" &&
-        printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(of LANGUAGES CXX CUDA)' 'add_executable(of of.cu)' \
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(of LANGUAGES CXX CUDA)' 'find_package(CUDAToolkit REQUIRED)' \
+            'find_library(nccl nccl REQUIRED)' 'add_executable(of of.cu)' 'target_link_libraries(of PRIVATE CUDA::cudart ${nccl})' \
             'set_target_properties(of PROPERTIES CUDA_SEPARABLE_COMPILATION ON)' >CMakeLists.txt &&
-        timeout 100 cmake -B made -DCMAKE_CUDA_COMPILER="$nvcc" . && timeout 100 cmake --build made && made/of
+        timeout 100 cmake -B made -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_PREFIX_PATH="$top/build/cpu/toolkit" . && timeout 100 cmake --build made && made/of
 }
 if command -v cmake >/dev/null; then
     case_of cmakes 'CMake takes it for nvcc'
