@@ -100,6 +100,22 @@ options() {
         OMPI_CXX=$nvcc MPICH_CXX=$nvcc mpicxx of.o -lnccl -lcudart -o last && ./last
 }
 case_of options 'warnings as errors, -MMD, -dlink, -lib, -run, a file of arguments, a link by mpicxx'
+# Clang compiles for a library other than the one gcc would link.
+openmp() {
+    cd "$work" && printf '%s\n' 'int main() {' '    int sum = 0;' '#pragma omp parallel for reduction(+ : sum)' \
+        '    for (int i = 0; i < 5; i++) sum += i;' '    return sum - 10;' '}' >omp.cu &&
+        "$nvcc" -Xcompiler -fopenmp -c omp.cu && "$nvcc" -Xcompiler -fopenmp omp.o -o omp && ./omp
+}
+# shellcheck disable=SC2016 # of the script that is written
+no_openmp() {
+    cd "$work" && printf '%s\n' '#!/bin/sh' 'case $1 in -print-file-name*) echo libomp.so ;; *) exec clang++ "$@" ;; esac' >clang-without &&
+        chmod +x clang-without && ! CPU_NVCC_CLANG=$PWD/clang-without "$nvcc" -Xcompiler -fopenmp omp.cu -o omp 2>said &&
+        grep -q "^cpu-nvcc: -fopenmp needs clang's library of OpenMP: sudo apt-get install libomp-dev$" said
+}
+if clang++ -x c++ -fopenmp - -o "$work/omp" <<<'int main() {}' 2>/dev/null; then
+    case_of openmp '-fopenmp for the host'\''s half'
+fi
+case_of no_openmp '-fopenmp without its library: one line says what to install'
 # A shared library's kernels and the program's calls have one library for both: it knows what is left behind.
 shared() {
     cd "$work" && printf '%s\n' '__global__ void set(int *x) { *x = 3; }' 'void launch(int *x) { set<<<1, 1>>>(x); }' >set.cu &&
