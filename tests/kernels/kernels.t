@@ -62,7 +62,7 @@ for program in plain together library wrong; do
 done
 is 'plain kernels: indices, arguments, pointers in memory, variables, order, wrong launches' "$work/plain"
 is 'shared memory, barriers, atomics, warps, half' "$work/together"
-case_of quiet 'CUB, Thrust, cuRAND, cooperative groups, cuda/atomic, 8-bit floats, inline PTX' "$work/library"
+case_of quiet 'CUB, Thrust, cuRAND, cooperative groups, cuda/atomic and functional, 8-bit floats, inline PTX' "$work/library"
 two_files() {
     "$nvcc" -DPART=1 -dc -Xcompiler -fPIC -o "$work/one.o" two.cu && "$nvcc" -DPART=2 -dc -o "$work/two.o" two.cu &&
         "$nvcc" -o "$work/two" "$work/one.o" "$work/two.o" && quiet "$work/two"

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <cub/cub.cuh>
+#include <cuda/functional>
 #include <cublasLt.h>
 #include <cuda/atomic>
 #include <cuda_fp16.h>
@@ -84,7 +85,7 @@ template <int X> __global__ void block_most(const float *in, float *out, int n) 
     __shared__ typename Reduce::TempStorage storage;
     __shared__ float most;
     int i = blockIdx.x * X + threadIdx.x;
-    float value = Reduce(storage).Reduce(i < n ? in[i] : 0, cub::Max());
+    float value = Reduce(storage).Reduce(i < n ? in[i] : 0, cuda::maximum<>());
     if (threadIdx.x == 0) most = value;
     __syncthreads();
     if (i < n) out[i] = most;
@@ -122,6 +123,10 @@ static void cub_library() {
     CHECK(out[0] == sum);
     cub::DeviceReduce::Max(room, bytes, a, b, n);
     CHECK(out[0] == 99);
+    cub::DeviceReduce::Reduce(room, bytes, a, b, n, cuda::minimum<float>(), 5.f);
+    CHECK(out[0] == 0);
+    cub::DeviceReduce::Reduce(room, bytes, a, b, n, cuda::std::plus<>(), 1.f);
+    CHECK(out[0] == sum + 1 && cuda::minimum<double>()(1, 2) / 2 == .5);
     cudaFree(room);
 }
 

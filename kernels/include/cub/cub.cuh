@@ -125,4 +125,17 @@ struct DeviceReduce {
 };
 } // namespace cub
 
+/* cuda/functional: what takes the place of cub::Max and cub::Min in CUDA 13. */
+namespace cuda {
+namespace std = ::std;
+#define CPU_OP(name, as)                                                               \
+    template <class T = void> struct name {                                            \
+        __host__ __device__ T operator()(T a, T b) const { return cub::as()(a, b); }   \
+    };                                                                                 \
+    template <> struct name<void> : cub::as {};
+CPU_OP(maximum, Max)
+CPU_OP(minimum, Min)
+#undef CPU_OP
+} // namespace cuda
+
 #endif
