@@ -10,6 +10,8 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+# Processes without mpirun share a folder of Open MPI's, and one of another test may remove it while one here begins.
+export OMPI_MCA_orte_tmpdir_base=$work
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
