@@ -482,10 +482,11 @@ sub is_flat {
     return 1;
 }
 
-# Whether a kernel does nothing but loops whose step is the grid: for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
-# i += gridDim.x * blockDim.x), or the block: threadIdx.x and blockDim.x. A single thread whose step is 1 then does the work of all, in an order that is right
-# for each. What differs between threads, or grids, has a letter: the four indices, p the product, i with threadIdx.x
-# the start, s the step; P and I with something added that may be negative; x all others.
+# Whether a kernel does nothing but loops whose step is the grid, for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+# i += gridDim.x * blockDim.x), or the block, with threadIdx.x and blockDim.x. A single thread whose step is 1 then does
+# the work of all, in an order that is right for each. Each value has a letter: b, g, n and t are the four indices, p is
+# the product, i the start (with threadIdx.x), s the step; P and I have something added that may be negative; u is the
+# same for all threads and grids, x any other.
 sub is_strided {
     my ($kernel, $block) = @_;
     my ($blocks, $order, $defined) = blocks_of($kernel->{body});
@@ -649,15 +650,9 @@ sub guarded_functions {
         map { "i32 %cpu.$_" } @where;
     my @code = map { s/, !dbg !\d+//r } @{ $guard->{code} };
     pop @code;
-    my @inside;
-    my $done = 0;
-    for (@{ $kernel->{body} }) {
-        if (!$done && /^\s+br i1 \Q$guard->{condition}\E,/) {
-            push @inside, "  call void \@llvm.assume(i1 $guard->{condition})";
-            $done = 1;
-        }
-        push @inside, $_;
-    }
+    my @inside = @{ $kernel->{body} };
+    my ($branch) = grep { $inside[$_] =~ /^\s+br i1 \Q$guard->{condition}\E,/ } 0 .. $#inside;
+    splice @inside, $branch, 0, "  call void \@llvm.assume(i1 $guard->{condition})";
     my $head = head_of($kernel, 0);
     $head =~ s/\Q$kernel->{name}\E\(/\@"$name.inside"(/;
     $head =~ s/ !dbg !\d+//;
@@ -734,21 +729,15 @@ sub thread_function {
 sub make_coroutine {
     my ($kernel) = @_;
     my $i8 = pointer_to('i8');
-    my @out;
-    my ($n, $label, $first) = (0, undef, 1);
+    my $n = 0;
     my ($slots, $body) = through_memory($kernel->{body});
-    my @rooms = (@$slots, grep { / = alloca / } @$body);
+    my ($label) = $body->[0] =~ /^([\w.\$-]+):/;
+    my @out = ('cpu.start:', @$slots, grep({ / = alloca / } @$body),
+        "  %cpu.id = call token \@llvm.coro.id(i32 0, $i8 null, $i8 null, $i8 null)",
+        '  %cpu.size = call i64 @llvm.coro.size.i64()', "  %cpu.room = call $i8 \@__kernel_frame(i64 %cpu.size)",
+        "  %cpu.self = call $i8 \@llvm.coro.begin(token %cpu.id, $i8 %cpu.room)", "  br label %$label");
     for (grep { !/ = alloca / } @$body) {
-        if ($first) {
-            $first = 0;
-            if (/^([\w.\$-]+):/) { $label = $1; }
-            push @out, 'cpu.start:', @rooms, "  %cpu.id = call token \@llvm.coro.id(i32 0, $i8 null, $i8 null, $i8 null)",
-                '  %cpu.size = call i64 @llvm.coro.size.i64()', "  %cpu.room = call $i8 \@__kernel_frame(i64 %cpu.size)",
-                "  %cpu.self = call $i8 \@llvm.coro.begin(token %cpu.id, $i8 %cpu.room)", "  br label %$label";
-        }
-        if (/^([\w.\$-]+|"[^"]*"):/) {
-            $label = $1;
-        } elsif (/call void \@__kernel_wait\((i32 .*?)\)/) {
+        if (/call void \@__kernel_wait\((i32 .*?)\)/) {
             my ($new, $why) = ("cpu.again$n", $1 =~ s/(i32 (?:noundef )?6, .*) 0$/$1 $n/r);
             push @out, "  call void \@__kernel_waits($why)", "  %cpu.rest$n = call i8 \@llvm.coro.suspend(token none, i1 false)",
                 "  switch i8 %cpu.rest$n, label %cpu.leave [ i8 0, label %$new", "    i8 1, label %cpu.clean ]", "$new:";
