@@ -538,7 +538,7 @@ sub is_strided {
                 || grep { $inside{$_} } @used) || (grep { $letter->($_) ne 'u' } @used) && !(defined $to && ($known{$to} || $letter->($to) ne 'u'));
         }
     }
-    return @limits && !grep { $inside{$_} } @limits;
+    return @limits && !grep { $inside{$_} || $letter->($_) ne 'u' } @limits;
 }
 
 # --- How a kernel is run ----------------------------------------------------------------

@@ -223,6 +223,10 @@ __global__ void twice_first(int *x, int n) {
         for (int j = first; j < n; j += step)
             x[j] += 1;
 }
+__global__ void own_end(int *x, int n) {
+    for (int i = threadIdx.x; i < n - 2 * (int)threadIdx.x; i += blockDim.x)
+        x[i] = 1;
+}
 static void grid_loops() {
     enum { N = 100, STEP = 32 };
     Buffer<int> x(N);
@@ -246,6 +250,7 @@ static void grid_loops() {
     CHECK(as([&] { sums<<<4, 8>>>(x.at, N); }, [](int i) { return (i % STEP + i) * (i / STEP + 1) / 2; }));
     CHECK(as([&] { before_first<<<4, 8>>>(x.at, N); }, [](int i) { return i % STEP < STEP - 5; }));
     CHECK(as([&] { twice_first<<<4, 8>>>(x.at, N); }, [](int i) { return i % STEP < 2; }));
+    CHECK(as([&] { own_end<<<1, 8>>>(x.at, N); }, [](int i) { return i < N - 2 * (i % 8); }));
     CHECK(as([&] { number<<<4, 8>>>(x.at, N); }, [](int) { return 1; }));
     int n = 0;
     cudaMemcpyFromSymbol(&n, at_now, sizeof n);
