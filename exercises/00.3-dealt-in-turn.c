@@ -15,6 +15,7 @@
 //: hint MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of the ranks of a node. It also works
 //:   where a launcher's variable, such as SLURM_LOCALID, is not set: getenv then returns NULL, and atoi of NULL crashes.
 //: hint The rank in that communicator, modulo ndevices, is the answer. Free the communicator.
+//: wrong local-no-modulo s/local % ndevices/local/: if ranks are started so that each sees only one GPU … sees only GPU 0
 //: file
 
 /*
@@ -45,27 +46,10 @@ int choose_device(int rank, int ndevices) {
     return 0;
     //: wrong no-modulo: CPU_HOSTS=2:cyclic … which its node does not have
     return rank;
-    //: wrong local-no-modulo: if ranks are started so that each sees only one GPU … sees only GPU 0
-    MPI_Comm node;
-    int local;
-    CHECK_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
-                                  MPI_INFO_NULL, &node));
-    CHECK_MPI(MPI_Comm_rank(node, &local));
-    CHECK_MPI(MPI_Comm_free(&node));
-    return local;
     //: wrong launcher-no-modulo: sees only GPU 0
     return atoi(getenv("OMPI_COMM_WORLD_LOCAL_RANK"));
     //: right launcher
-    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    int number = 0;
-    if (local)
-        return atoi(local) % ndevices;
-    MPI_Comm node;
-    CHECK_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
-                                  MPI_INFO_NULL, &node));
-    CHECK_MPI(MPI_Comm_rank(node, &number));
-    CHECK_MPI(MPI_Comm_free(&node));
-    return number % ndevices;
+    return atoi(getenv("OMPI_COMM_WORLD_LOCAL_RANK")) % ndevices;
     //: wrong not-in-slurm: a segmentation fault
     return atoi(getenv("SLURM_LOCALID")) % ndevices;
     //: wrong by-rank: take the same GPU
