@@ -3,7 +3,8 @@
 
     make.py FOLDER
 
-A deck is Markdown, and its first slide ends with a list of its lessons. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
+A deck is Markdown. Its first slide gets a list of its lessons. A line of three hyphens begins the next slide, and what
+follows a line "Notes:" is for the speaker.
 "Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md (with other
 exercises than those that they name: "Lessons: 00 01 with 01.2 01.3"),
 "Slide: 07 The machine" for a single one, and "Pause: 15 minutes" for a pause. A lesson begins with its question, from its
